@@ -1,0 +1,120 @@
+//! Sparse matrices by rows: [`Csr`] owns, [`CsrRef`] looks, [`TransposeRef`] is the same matrix by columns.
+//!
+//! All of them hold one batch or chunk of rows, so 32-bit offsets are enough. Values may be absent, which means
+//! that every stored entry is 1: labels and word sets then cost half the memory.
+
+/// Owned sparse rows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Csr {
+    ptr: Vec<u32>,
+    ids: Vec<u32>,
+    values: Option<Vec<f32>>,
+}
+
+impl Csr {
+    /// No rows yet, with explicit values or, when `ones`, with every entry 1.
+    pub fn new(ones: bool) -> Csr {
+        Csr { ptr: vec![0], ids: Vec::new(), values: (!ones).then(Vec::new) }
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.ptr.len() - 1
+    }
+
+    /// Number of stored entries.
+    pub fn nnz(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Adds one entry to the row that [`end_row`](Csr::end_row) will close. The value is dropped in a matrix of ones.
+    #[inline]
+    pub fn push(&mut self, id: u32, value: f32) {
+        self.ids.push(id);
+        if let Some(values) = &mut self.values {
+            values.push(value);
+        }
+    }
+
+    /// Closes the row begun by the entries pushed since the last call.
+    ///
+    /// # Panics
+    /// If the batch holds 2³² entries or more.
+    pub fn end_row(&mut self) {
+        self.ptr.push(u32::try_from(self.ids.len()).expect("a batch of rows holds fewer than 2³² entries"));
+    }
+
+    /// The entries pushed since the last [`end_row`](Csr::end_row), for sorting and checking in place.
+    pub fn open_row(&mut self) -> (&mut [u32], Option<&mut [f32]>) {
+        let start = *self.ptr.last().expect("ptr begins with 0") as usize;
+        (&mut self.ids[start..], self.values.as_mut().map(|v| &mut v[start..]))
+    }
+
+    /// The matrix as a view.
+    pub fn view(&self) -> CsrRef<'_> {
+        CsrRef { ptr: &self.ptr, ids: &self.ids, values: self.values.as_deref() }
+    }
+}
+
+/// A view of sparse rows.
+#[derive(Clone, Copy, Debug)]
+pub struct CsrRef<'a> {
+    /// Where each row begins in `ids`; one more than there are rows.
+    pub ptr: &'a [u32],
+    /// Column of each entry.
+    pub ids: &'a [u32],
+    /// Value of each entry; absent when all are 1.
+    pub values: Option<&'a [f32]>,
+}
+
+impl<'a> CsrRef<'a> {
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.ptr.len() - 1
+    }
+
+    /// Number of stored entries.
+    pub fn nnz(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Columns and values of row `i`.
+    #[inline]
+    pub fn row(&self, i: usize) -> (&'a [u32], Option<&'a [f32]>) {
+        let range = self.ptr[i] as usize..self.ptr[i + 1] as usize;
+        (&self.ids[range.clone()], self.values.map(|v| &v[range]))
+    }
+
+    /// The entries of row `i` as (column, value).
+    pub fn entries(&self, i: usize) -> impl Iterator<Item = (usize, f32)> + 'a {
+        let (ids, values) = self.row(i);
+        ids.iter().enumerate().map(move |(j, id)| (*id as usize, values.map_or(1.0, |v| v[j])))
+    }
+}
+
+/// The columns of a chunk of rows: for each column that occurs, in ascending order, the rows it occurs in.
+#[derive(Clone, Copy, Debug)]
+pub struct TransposeRef<'a> {
+    /// The columns that occur in the chunk, ascending.
+    pub ids: &'a [u32],
+    /// Where each of them begins in `rows`; one more than there are ids.
+    pub ptr: &'a [u32],
+    /// Row, within the chunk, of each entry; ascending within a column.
+    pub rows: &'a [u16],
+    /// Value of each entry; absent when all are 1.
+    pub values: Option<&'a [f32]>,
+}
+
+impl<'a> TransposeRef<'a> {
+    /// Number of stored entries.
+    pub fn nnz(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Rows and values of the `i`-th column that occurs.
+    #[inline]
+    pub fn column(&self, i: usize) -> (&'a [u16], Option<&'a [f32]>) {
+        let range = self.ptr[i] as usize..self.ptr[i + 1] as usize;
+        (&self.rows[range.clone()], self.values.map(|v| &v[range]))
+    }
+}

@@ -1,0 +1,77 @@
+//! From files to products: readers, chunks, the cache file, and the trait through which algorithms see examples.
+
+pub mod rows;
+
+use crate::matrix::{MatMut, MatRef};
+use crate::{Error, Result};
+
+pub use rows::Rows;
+
+/// The size of a problem: always these letters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Shape {
+    /// Number of examples.
+    pub n: usize,
+    /// Number of features.
+    pub d: usize,
+    /// Number of labels.
+    pub c: usize,
+}
+
+impl Shape {
+    /// Number of columns of one side: `d` for X, `c` for Y.
+    pub fn width(&self, side: Side) -> usize {
+        match side {
+            Side::X => self.d,
+            Side::Y => self.c,
+        }
+    }
+}
+
+/// Features or labels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The features, n×d.
+    X,
+    /// The labels, n×c.
+    Y,
+}
+
+/// Weighted sums of every column of one side.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Moments {
+    /// Σw, the total weight of the examples.
+    pub weight: f64,
+    /// Σw·a of every column.
+    pub sum: Vec<f64>,
+    /// Σw·a² of every column.
+    pub square: Vec<f64>,
+}
+
+/// Examples, seen only through products: the one thing that the algorithms ask of the data.
+///
+/// Both methods are additive over examples and `cross` is independent over the columns of `z`, so the same trait
+/// serves data in memory, in a mapped file larger than memory, and spread over machines.
+pub trait Examples {
+    /// Numbers of examples, features and labels.
+    fn shape(&self) -> Shape;
+
+    /// out ← Aᵀ diag(w) B z, where A and B are X or Y and w are the weights of the examples.
+    ///
+    /// `z` has as many rows as B has columns, `out` as many rows as A has columns, and both are equally wide.
+    fn cross(&self, a: Side, b: Side, z: MatRef<'_>, out: MatMut<'_>) -> Result<()>;
+
+    /// Σw, Σw·a and Σw·a² of every column: preconditioner, ridge scale, mean shift.
+    fn moments(&self, side: Side) -> Result<Moments>;
+}
+
+/// Refuses data on which no algorithm has anything to do.
+pub(crate) fn check_not_empty(shape: Shape) -> Result<()> {
+    let missing = match shape {
+        Shape { n: 0, .. } => "examples",
+        Shape { d: 0, .. } => "features",
+        Shape { c: 0, .. } => "labels",
+        _ => return Ok(()),
+    };
+    Err(Error::Data(format!("the data have no {missing}")))
+}

@@ -1,0 +1,7 @@
+//! Embedders: from examples to an [`Embedding`] of the labels.
+
+mod params;
+mod report;
+
+pub use params::{Preconditioner, Preset, ProjectionParams, Rembrandt, RidgeConvention, Solver};
+pub use report::{Embedding, Report};

@@ -1,0 +1,218 @@
+//! What to compute: the parameters of Rembrandt, their defaults, checks and presets.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Result, Shape};
+
+/// How the relative ridge λ becomes the real one, ρ.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RidgeConvention {
+    /// ρ = λ·trace(XᵀWX)/d over the features proper; the appended constant feature is neither counted nor penalised.
+    #[default]
+    Features,
+    /// As in the authors' code: the constant feature counts in the trace and in d, and is penalised like any other.
+    Authors,
+}
+
+/// What the conjugate gradients divide the residual by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Preconditioner {
+    /// diag(XᵀWX) + ρ.
+    #[default]
+    Diagonal,
+    /// Nothing.
+    None,
+}
+
+/// How the regressions inside the algorithm are solved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Solver {
+    /// Whichever of the two costs less on the data at hand.
+    #[default]
+    Auto,
+    /// Preconditioned conjugate gradients: a few passes over the data, no d×d matrix.
+    Iterative,
+    /// One Cholesky factorisation of XᵀWX + ρI: for few features.
+    Direct,
+}
+
+/// The final regression from features into the embedding.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ProjectionParams {
+    /// Relative ridge λₚ of the projection; absent: the same as for the embedding.
+    pub ridge: Option<f64>,
+    /// Conjugate gradient steps at most; absent: as many as for the embedding.
+    pub cg_steps: Option<usize>,
+    /// Relative residual to stop at; absent: the same as for the embedding.
+    pub tolerance: Option<f64>,
+}
+
+/// Rembrandt: response embedding via randomized techniques (Algorithm 1 of the paper).
+///
+/// Plain data: build it with [`Rembrandt::new`], change fields, call `fit`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Rembrandt {
+    /// Dimension of the embedding. More keeps more of what the features say about the labels; cost is linear in it.
+    pub k: usize,
+    /// Extra random directions (p). They make the first k more accurate and are dropped at the end.
+    pub oversample: usize,
+    /// Passes of the range finder (q). Two are worth their cost where the spectrum is flat.
+    pub passes: usize,
+    /// Relative ridge λ. The strongest knob on text: try 1 to 8.
+    pub ridge: f64,
+    /// How λ becomes the real ridge ρ.
+    pub ridge_convention: RidgeConvention,
+    /// Conjugate gradient steps at most in each regression; ignored by the direct solver.
+    pub cg_steps: usize,
+    /// Relative residual at which a column of a regression is done.
+    pub tolerance: f64,
+    /// What the conjugate gradients divide by.
+    pub preconditioner: Preconditioner,
+    /// How the regressions are solved.
+    pub solver: Solver,
+    /// Append a constant feature.
+    pub bias: bool,
+    /// Subtract the column means of X and Y (as rank-one corrections, the data stay sparse).
+    pub center: bool,
+    /// The final regression.
+    pub projection: ProjectionParams,
+    /// Columns solved together. Any width gives the same result; 64 is the fastest in memory, more reads a mapped
+    /// file fewer times.
+    pub panel: usize,
+    /// Seed of the random start.
+    pub seed: u64,
+}
+
+impl Default for Rembrandt {
+    fn default() -> Rembrandt {
+        Rembrandt {
+            k: 100,
+            oversample: 20,
+            passes: 1,
+            ridge: 1.0,
+            ridge_convention: RidgeConvention::default(),
+            cg_steps: 10,
+            tolerance: 1e-4,
+            preconditioner: Preconditioner::default(),
+            solver: Solver::default(),
+            bias: false,
+            center: false,
+            projection: ProjectionParams::default(),
+            panel: 64,
+            seed: 1,
+        }
+    }
+}
+
+/// Settings with which the authors of the paper ran their code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Preset {
+    /// ALOI: k = 50, two passes, 100 steps, λ = 1.
+    Aloi,
+    /// bibtex, corel5k and yeast: two passes, 100 steps, λ = 10⁻⁴, no preconditioner; k is left to the user.
+    Mulan,
+    /// LSHTC: k = 800, two passes, 50 steps, λ = 128.
+    Lshtc,
+}
+
+impl Rembrandt {
+    /// The defaults with dimension `k`.
+    pub fn new(k: usize) -> Rembrandt {
+        Rembrandt { k, ..Rembrandt::default() }
+    }
+
+    /// The authors' settings: a constant feature is appended, counted and penalised, and the projection has a ridge
+    /// of 10⁻⁶ρ, so that its step count is what really regularises it.
+    pub fn preset(preset: Preset) -> Rembrandt {
+        let (k, cg_steps, ridge, preconditioner) = match preset {
+            Preset::Aloi => (50, 100, 1.0, Preconditioner::Diagonal),
+            Preset::Mulan => (100, 100, 1e-4, Preconditioner::None),
+            Preset::Lshtc => (800, 50, 128.0, Preconditioner::Diagonal),
+        };
+        Rembrandt {
+            k,
+            passes: 2,
+            cg_steps,
+            ridge,
+            preconditioner,
+            bias: true,
+            ridge_convention: RidgeConvention::Authors,
+            projection: ProjectionParams { ridge: Some(1e-6 * ridge), ..ProjectionParams::default() },
+            ..Rembrandt::default()
+        }
+    }
+
+    /// Checks every parameter by itself and against the size of the data, before any work.
+    pub fn check(&self, shape: Shape) -> Result<()> {
+        crate::data::check_not_empty(shape)?;
+        if self.k == 0 {
+            return Err(Error::parameter("k", "the embedding needs at least one dimension"));
+        }
+        if self.k > shape.c {
+            let reason = format!("{} dimensions are more than the {} labels of the data", self.k, shape.c);
+            return Err(Error::parameter("k", reason));
+        }
+        let ridges = [("ridge", Some(self.ridge)), ("projection.ridge", self.projection.ridge)];
+        let tolerances = [("tolerance", Some(self.tolerance)), ("projection.tolerance", self.projection.tolerance)];
+        for (name, value) in ridges.into_iter().chain(tolerances) {
+            if value.is_some_and(|v| !v.is_finite() || v < 0.0) {
+                return Err(Error::parameter(name, "must be a finite number, zero or more"));
+            }
+        }
+        if self.cg_steps == 0 || self.projection.cg_steps == Some(0) {
+            return Err(Error::parameter("cg_steps", "at least one step is needed"));
+        }
+        if self.panel == 0 {
+            return Err(Error::parameter("panel", "at least one column must be solved at a time"));
+        }
+        Ok(())
+    }
+
+    /// Columns that the range finder works on: k + p, but never more than there are labels.
+    pub fn columns(&self, shape: Shape) -> usize {
+        self.k.saturating_add(self.oversample).min(shape.c)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHAPE: Shape = Shape { n: 10, d: 10, c: 10 };
+
+    #[test]
+    fn bad_parameters_are_named() {
+        let cases: [(&str, fn(&mut Rembrandt)); 7] = [
+            ("k", |p| p.k = 0),
+            ("k", |p| p.k = 11),
+            ("ridge", |p| p.ridge = f64::NAN),
+            ("projection.ridge", |p| p.projection.ridge = Some(-1.0)),
+            ("tolerance", |p| p.tolerance = f64::INFINITY),
+            ("cg_steps", |p| p.cg_steps = 0),
+            ("panel", |p| p.panel = 0),
+        ];
+        assert!(Rembrandt::new(5).check(SHAPE).is_ok());
+        for (expected, change) in cases {
+            let mut params = Rembrandt::new(5);
+            change(&mut params);
+            match params.check(SHAPE) {
+                Err(Error::Parameter { name, .. }) => assert_eq!(name, expected),
+                other => panic!("{expected}: {other:?}"),
+            }
+        }
+        let empty = Rembrandt::new(5).check(Shape { n: 0, ..SHAPE });
+        assert_eq!(empty.unwrap_err().to_string(), "the data have no examples");
+    }
+
+    #[test]
+    fn columns_never_exceed_the_labels() {
+        assert_eq!(Rembrandt::new(5).columns(SHAPE), 10);
+        assert_eq!(Rembrandt { oversample: usize::MAX, ..Rembrandt::new(5) }.columns(SHAPE), 10);
+        assert_eq!(Rembrandt { oversample: 2, ..Rembrandt::new(5) }.columns(SHAPE), 7);
+    }
+}

@@ -1,0 +1,15 @@
+//! Label embeddings for classification with very many labels.
+
+pub mod csr;
+pub mod data;
+pub mod embed;
+mod error;
+pub mod kernel;
+pub mod matrix;
+mod run;
+
+pub use data::{Examples, Moments, Shape, Side};
+pub use embed::{Embedding, Rembrandt};
+pub use error::{Error, Result};
+pub use matrix::{MatMut, MatRef, Matrix};
+pub use run::{Progress, Run};
