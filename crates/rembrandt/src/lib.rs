@@ -1,12 +1,15 @@
 //! Label embeddings for classification with very many labels.
 
+mod atomic;
 pub mod csr;
 pub mod data;
 pub mod embed;
 mod error;
 pub mod kernel;
+mod mapped;
 pub mod matrix;
 mod run;
+mod solve;
 
 pub use data::{Examples, Moments, Shape, Side};
 pub use embed::{Embedding, Rembrandt};
