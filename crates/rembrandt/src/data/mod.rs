@@ -1,6 +1,7 @@
 //! From files to products: readers, chunks, the cache file, and the trait through which algorithms see examples.
 
 pub mod rows;
+pub mod text;
 
 use crate::matrix::{MatMut, MatRef};
 use crate::{Error, Result};
