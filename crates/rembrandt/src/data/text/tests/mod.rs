@@ -3,6 +3,8 @@
 mod errors;
 mod files;
 mod formats;
+mod properties;
+mod real;
 
 use std::path::Path;
 
