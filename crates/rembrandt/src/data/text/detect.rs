@@ -1,5 +1,6 @@
 //! Which format a file has and how its ids are written, from its first block.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use super::batch::{Axis, Syntax, lines_of, show};
@@ -25,6 +26,9 @@ pub(super) struct Found {
     pub(super) notes: Vec<String>,
 }
 
+/// Finds the labels or the features of a line.
+type IdsOf = fn(&str, Format) -> Vec<Cow<'_, str>>;
+
 /// Looks at the text of the first block. `path` is for errors.
 pub(super) fn detect(text: &str, options: &ReadOptions, path: &Path) -> Result<Found> {
     let first_line = text.lines().next().unwrap_or_default();
@@ -39,33 +43,22 @@ pub(super) fn detect(text: &str, options: &ReadOptions, path: &Path) -> Result<F
         given => given,
     };
     let skip = usize::from(header.is_some());
-    let lines = || lines_of(text).skip(skip);
+    // Text is full of numbers, so any id that is none makes words. A header speaks of numbered ids: there the first id
+    // decides, and a slip of the pen further down is an error instead of a change of meaning.
+    let sample = if header.is_some() { 1 } else { usize::MAX };
     let mut notes = Vec::new();
-    let mut decide = |kind: &str, word: &dyn Fn() -> Option<String>| match options.ids {
+    let mut decide = |kind: &str, ids_of: IdsOf| match options.ids {
         Ids::Numbers => false,
         Ids::Words => true,
-        Ids::Auto => match word() {
-            Some(word) => {
-                notes.push(format!("{kind} ids are read as words, because {} is not a number", show(&word)));
-                true
-            }
-            None => false,
-        },
-    };
-    let (labels, features) = match format {
-        Format::Vw => (
-            decide("label", &|| lines().find_map(vw_label_word)),
-            decide("feature", &|| lines().find_map(vw_feature_word)),
-        ),
-        _ => {
-            let comments = if format == Format::Xmc { Comments::None } else { Comments::Anywhere };
-            let lines = || lines().map(|line| sparse::strip_comment(line, comments));
-            (
-                decide("label", &|| lines().find_map(sparse_label_word)),
-                decide("feature", &|| lines().find_map(|line| sparse_feature_word(line, comments))),
-            )
+        Ids::Auto => {
+            let mut ids = lines_of(text).skip(skip).flat_map(|line| ids_of(line, format)).take(sample);
+            let word = ids.find(|id| !number::looks_like_id(id));
+            let because = |word| format!("{kind} ids are read as words, because {} is not a number", show(word));
+            notes.extend(word.as_deref().map(because));
+            word.is_some()
         }
     };
+    let (labels, features) = (decide("label", label_ids), decide("feature", feature_ids));
     let axis = |words, promised| Axis { words, promised };
     let labels = axis(labels, header.map(|h| h.c));
     let features = axis(features, header.map(|h| h.d));
@@ -93,36 +86,39 @@ fn has_bar(text: &str) -> bool {
     lines.find(|line| !line.trim().is_empty()).is_some_and(|line| line.contains('|'))
 }
 
-fn not_an_id(token: &str) -> Option<String> {
-    (!token.is_empty() && !number::looks_like_id(token)).then(|| token.to_owned())
+/// The labels of a line, as written.
+fn label_ids(line: &str, format: Format) -> Vec<Cow<'_, str>> {
+    let list = match format {
+        Format::Vw => vw::split_line(line).and_then(|(head, _)| vw::label_list(head)),
+        _ => sparse::split_labels(without_comment(line, format)).0,
+    };
+    list.into_iter().flat_map(|list| list.split(',')).filter(|id| !id.is_empty()).map(Cow::from).collect()
 }
 
-fn sparse_label_word(line: &str) -> Option<String> {
-    sparse::split_labels(line.trim_end()).0?.split(',').find_map(not_an_id)
+/// The features of a line, as written.
+fn feature_ids(line: &str, format: Format) -> Vec<Cow<'_, str>> {
+    if format == Format::Vw {
+        let tail = vw::split_line(line).map_or("", |(_, tail)| tail);
+        let ids = vw::namespaces(tail).flat_map(|(namespace, _, features)| {
+            features.map(move |token| match vw::split_feature(token).0 {
+                name if namespace.is_empty() || name.is_empty() => name.into(),
+                name => format!("{namespace}^{name}").into(),
+            })
+        });
+        return ids.filter(|id: &Cow<'_, str>| !id.is_empty()).collect();
+    }
+    let features = sparse::split_labels(without_comment(line, format)).1;
+    let mut tokens = features.split([' ', '\t']).filter(|token| !token.is_empty()).peekable();
+    if format == Format::Svmlight {
+        tokens.next_if(|token| token.starts_with("qid:"));
+    }
+    tokens
+        .map(|token| token.rsplit_once(':').map_or(token, |(id, _)| id))
+        .filter(|id| !id.is_empty())
+        .map(Cow::from)
+        .collect()
 }
 
-fn sparse_feature_word(line: &str, comments: Comments) -> Option<String> {
-    let features = sparse::split_labels(line.trim_end()).1;
-    let mut tokens = features.split_ascii_whitespace().enumerate();
-    tokens.find_map(|(i, token)| {
-        let query = i == 0 && comments != Comments::None && token.starts_with("qid:");
-        let name = token.rsplit_once(':').map_or(token, |(name, _)| name);
-        if query { None } else { not_an_id(name) }
-    })
-}
-
-fn vw_label_word(line: &str) -> Option<String> {
-    let (head, _) = vw::split_line(line)?;
-    vw::label_list(head)?.split(',').find_map(not_an_id)
-}
-
-fn vw_feature_word(line: &str) -> Option<String> {
-    let (_, tail) = vw::split_line(line)?;
-    vw::namespaces(tail).find_map(|(namespace, _, mut features)| {
-        if namespace.is_empty() {
-            features.find_map(|token| not_an_id(vw::split_feature(token).0))
-        } else {
-            features.next().map(|token| format!("{namespace}^{token}"))
-        }
-    })
+fn without_comment(line: &str, format: Format) -> &str {
+    sparse::strip_comment(line, if format == Format::Xmc { Comments::None } else { Comments::Anywhere })
 }

@@ -127,7 +127,8 @@ impl fmt::Display for Format {
 /// How labels and features are identified.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ids {
-    /// By words on the side, labels or features, on which the beginning of the file has an id that is no number.
+    /// By words on the side, labels or features, on which the beginning of the file has an id that is no number; in a
+    /// file with a header, the first id decides.
     #[default]
     Auto,
     /// By numbers from 0.

@@ -66,7 +66,7 @@ impl Naming {
 
     fn misfit(&self, path: &Path, count: usize, width: u64) -> Error {
         let (what, _, letter) = self.words();
-        Error::file(path, format!("the file has {count} names, but the data have {letter} = {width} {what}"))
+        Error::file(path, format!("the number of names is {count}, but the data have {letter} = {width} {what}"))
     }
 
     /// The number of ids and their names, once the file has been read. `folder` is where to look for a side file.
@@ -101,7 +101,12 @@ impl Naming {
             Ok(names) if fits(names.len()) => (format!("{what} are named by {shown}"), Some(names)),
             Ok(names) => {
                 let count = names.len();
-                (format!("{shown} is ignored: it has {count} names, but the data have {letter} = {width} {what}"), None)
+                (
+                    format!(
+                        "{shown} is ignored: the number of names is {count}, but the data have {letter} = {width} {what}"
+                    ),
+                    None,
+                )
             }
             Err(error) => (format!("{shown} is ignored, because it cannot be read ({error})"), None),
         };

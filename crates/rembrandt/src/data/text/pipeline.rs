@@ -232,18 +232,18 @@ impl<'a, 's> Collector<'a, 's> {
         self.pass_blanks(wanted)?;
         let Collector { path, format, header, labels, features, n, .. } = self;
         if let Some(header) = header {
-            let promise = |letter, promised: u64, found: u64, what| {
-                let reason = format!("the header says {letter} = {promised}, but the file has {found} {what}");
+            let promise = |letter, promised: u64, what, found: u64| {
+                let reason = format!("the header says {letter} = {promised} {what}, but the file has {found}");
                 Error::line(path, 1, reason)
             };
             if n != header.n {
-                return Err(promise('n', header.n, n, "examples"));
+                return Err(promise('n', header.n, "examples", n));
             }
             if labels.width > header.c.into() {
-                return Err(promise('c', header.c.into(), labels.width, "different labels"));
+                return Err(promise('c', header.c.into(), "labels", labels.width));
             }
             if features.width > header.d.into() {
-                return Err(promise('d', header.d.into(), features.width, "different features"));
+                return Err(promise('d', header.d.into(), "features", features.width));
             }
         } else if n == 0 {
             return Err(Error::file(path, "the file has no examples"));

@@ -134,7 +134,7 @@ impl Stop {
             Stop::Broken(source) => {
                 let ended = source.kind() == io::ErrorKind::UnexpectedEof;
                 let what = if ended { "ends too early" } else { "is damaged" };
-                let reason = format!("the {kind} data {what}, after {lines} good lines; copy or make the file again");
+                let reason = format!("the {kind} stream {what} (good lines: {lines}); copy or make the file again");
                 Error::file(path, reason)
             }
         }

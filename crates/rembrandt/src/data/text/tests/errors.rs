@@ -10,9 +10,9 @@ fn refused(text: &str, expected: &str) {
 
 #[test]
 fn counts_and_ids_beyond_the_header() {
-    refused("3 5 5\n0 0:1\n", "1: the header says n = 3, but the file has 1 examples");
-    refused("1 5 5\n0 0:1\n0 1:1\n", "1: the header says n = 1, but the file has 2 examples");
-    refused("1 5 5\n0 0:1\n\n0 1:1\n", "1: the header says n = 1, but the file has 3 examples");
+    refused("3 5 5\n0 0:1\n", "1: the header says n = 3 examples, but the file has 1");
+    refused("1 5 5\n0 0:1\n0 1:1\n", "1: the header says n = 1 examples, but the file has 2");
+    refused("1 5 5\n0 0:1\n\n0 1:1\n", "1: the header says n = 1 examples, but the file has 3");
     refused("2 5 5\n0 0:1\n0 5:1\n", "3: feature id 5 is beyond the header, which says d = 5");
     refused("2 5 5\n0 0:1\n0,7 1:1\n", "3: label id 7 is beyond the header, which says c = 5");
     refused("1 4294967296 5\n0 0:1\n", "1: the header says d = `4294967296`, which is more than 4294967295");
@@ -45,6 +45,13 @@ fn ids() {
     refused("1 1:1\n-1 1:1\n", "2: label id -1 is negative; count ids from 0 or read them with --ids words");
     refused("4,1,4 1:1\n", "1: label 4 occurs twice in the line");
     refused("4,,1 1:1\n", "1: empty label in `4,,1`; write labels with one comma between them");
+}
+
+#[test]
+fn with_a_header_the_first_id_decides() {
+    let hint = "is not a number; if ids are words, read them with --ids words";
+    refused("2 5 5\n0 1:1\n0 2;1\n", "3: missing colon in feature `2;1`; write id:value");
+    refused("2 5 5\n0 1:1\no 2:1\n", &format!("3: label id `o` {hint}"));
 }
 
 #[test]

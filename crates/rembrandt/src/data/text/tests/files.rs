@@ -70,8 +70,9 @@ fn broken_streams_say_what_was_good() {
     for (kind, packed) in [("gzip", gzip(text.as_bytes())), ("zstd", zstd(text.as_bytes()))] {
         for keep in [packed.len() / 2, packed.len() - 1, 12] {
             let message = refusal(&packed[..keep]);
-            let good = message.strip_prefix(&format!("data.txt: the {kind} data ends too early, after ")).unwrap();
-            let good = good.strip_suffix(" good lines; copy or make the file again").unwrap();
+            let good =
+                message.strip_prefix(&format!("data.txt: the {kind} stream ends too early (good lines: ")).unwrap();
+            let good = good.strip_suffix("); copy or make the file again").unwrap();
             assert!(good.parse::<u64>().unwrap() <= 100_000, "{message}");
         }
         let mut damaged = packed.clone();
@@ -105,7 +106,7 @@ fn side_files_are_picked_up_when_they_fit() {
     assert_eq!(summary.label_names.unwrap(), ["a", "b", "c"]);
     assert_eq!((summary.feature_names, summary.shape.d), (None, 2));
     let shown = |name| folder.path().join(name).display().to_string();
-    let ignored = "is ignored: it has 1 names, but the data have d = 2 features";
+    let ignored = "is ignored: the number of names is 1, but the data have d = 2 features";
     let notes =
         [format!("labels are named by {}", shown("labels.txt.zst")), format!("{} {ignored}", shown("features.txt"))];
     assert_eq!(summary.notes, notes);
@@ -137,7 +138,8 @@ fn given_names_must_fit() {
     assert_eq!(read("plain.txt", "four").unwrap(), (4, 4));
     assert_eq!(read("header.txt", "three").unwrap(), (3, 3));
     for (data, names, count) in [("plain.txt", "two", 2), ("header.txt", "two", 2), ("header.txt", "four", 4)] {
-        let expected = format!("{}: the file has {count} names, but the data have c = 3 labels", at(names).display());
+        let expected =
+            format!("{}: the number of names is {count}, but the data have c = 3 labels", at(names).display());
         assert_eq!(read(data, names).unwrap_err().to_string(), expected);
     }
     let error = read("words.txt", "two").unwrap_err().to_string();
