@@ -1,11 +1,22 @@
 //! Reads a text file and says what is in it and how fast that went: `cargo run --release --example read -- train.txt`.
 
 use std::path::PathBuf;
+use std::process::ExitCode;
 use std::time::Instant;
 
 use rembrandt::data::text::{ReadOptions, read_rows};
 
-fn main() -> Result<(), rembrandt::Error> {
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> rembrandt::Result<()> {
     let path = PathBuf::from(std::env::args_os().nth(1).unwrap_or_else(|| "-".into()));
     let (mut labels, mut features) = (0, 0);
     let start = Instant::now();
