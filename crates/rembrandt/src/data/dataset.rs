@@ -9,12 +9,9 @@ use super::cache::{Cache, CacheWriter};
 use super::chunk::{CHUNK_ROWS, Chunk, ChunkBuilder};
 use super::text::{self, ReadOptions};
 use super::{Examples, Moments, Rows, Shape, Side};
-use crate::kernel;
-use crate::matrix::{MatMut, MatRef, Matrix};
+use crate::kernel::{self, Scratch};
+use crate::matrix::{MatMut, MatRef};
 use crate::{Error, Result};
-
-/// Columns multiplied at a time: an intermediate product of one chunk then stays in the cache.
-const TILE: usize = 64;
 
 /// Examples with their features and labels.
 ///
@@ -40,7 +37,7 @@ pub struct Dataset {
     label_names: Option<Vec<String>>,
     feature_names: Option<Vec<String>>,
     /// Intermediate products, kept between calls. Calls from several threads wait for each other.
-    scratch: Mutex<Matrix>,
+    scratch: Mutex<Scratch>,
 }
 
 enum Store {
@@ -115,7 +112,7 @@ impl Dataset {
         label_names: Option<Vec<String>>,
         feature_names: Option<Vec<String>>,
     ) -> Dataset {
-        Dataset { shape, store, label_names, feature_names, scratch: Mutex::new(Matrix::zeros(0, 0)) }
+        Dataset { shape, store, label_names, feature_names, scratch: Mutex::default() }
     }
 
     /// Stored entries of one side.
@@ -217,9 +214,6 @@ impl Examples for Dataset {
         out.fill(0.0);
         let mut scratch = self.scratch.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         self.for_each_chunk(|chunk| {
-            if scratch.rows() < chunk.rows() {
-                *scratch = Matrix::zeros(chunk.rows().max(CHUNK_ROWS), TILE);
-            }
             let (left, right) = (chunk.side(a).columns, chunk.side(b).rows);
             kernel::cross_chunk(left, right, chunk.weights, z, &mut scratch, out.reborrow());
             Ok(())

@@ -194,7 +194,8 @@ mod tests {
 
     #[test]
     fn bad_parameters_are_named() {
-        let cases: [(&str, fn(&mut Rembrandt)); 7] = [
+        type Change = fn(&mut Rembrandt);
+        let cases: [(&str, Change); 7] = [
             ("k", |p| p.k = 0),
             ("k", |p| p.k = 11),
             ("ridge", |p| p.ridge = f64::NAN),

@@ -214,6 +214,24 @@ pub fn scale_rows(y: MatMut<'_>, s: &[f32], x: MatRef<'_>) {
     update(y, x, Change::ScaleRows(s));
 }
 
+/// yᵢⱼ ← yᵢⱼ + sᵢ xᵢⱼ, a factor for each row.
+///
+/// # Panics
+/// If the sizes differ.
+pub fn add_scaled_rows(y: MatMut<'_>, s: &[f32], x: MatRef<'_>) {
+    assert_eq!(s.len(), y.rows(), "one factor for each row");
+    update(y, x, Change::AddScaledRows(s));
+}
+
+/// yᵢⱼ ← sᵢ xᵢⱼ + fⱼ yᵢⱼ, a factor for each row of x and for each column of y.
+///
+/// # Panics
+/// If the sizes differ.
+pub fn scale_rows_multiply_add(y: MatMut<'_>, s: &[f32], factors: &[f32], x: MatRef<'_>) {
+    assert_eq!((s.len(), factors.len()), (y.rows(), y.cols()), "one factor for each row and column");
+    update(y, x, Change::ScaleRowsMultiplyAdd(s, factors));
+}
+
 fn update(y: MatMut<'_>, x: MatRef<'_>, change: Change<'_>) {
     assert_eq!((y.rows(), y.cols()), (x.rows(), x.cols()), "sizes differ");
     Level::best().run(Update { y, x, change });
@@ -224,6 +242,8 @@ enum Change<'a> {
     AddMultiple(&'a [f32]),
     MultiplyAdd(&'a [f32]),
     ScaleRows(&'a [f32]),
+    AddScaledRows(&'a [f32]),
+    ScaleRowsMultiplyAdd(&'a [f32], &'a [f32]),
 }
 
 struct Update<'a> {
@@ -241,6 +261,10 @@ impl Work for Update<'_> {
                 Change::AddMultiple(f) => pairs.zip(f).for_each(|((y, x), f)| *y += f * x),
                 Change::MultiplyAdd(f) => pairs.zip(f).for_each(|((y, x), f)| *y = x + f * *y),
                 Change::ScaleRows(s) => pairs.for_each(|(y, x)| *y = s[i] * x),
+                Change::AddScaledRows(s) => pairs.for_each(|(y, x)| *y += s[i] * x),
+                Change::ScaleRowsMultiplyAdd(s, f) => {
+                    pairs.zip(f).for_each(|((y, x), f)| *y = s[i] * x + f * *y);
+                }
             }
         }
     }
