@@ -14,8 +14,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut args = std::env::args().skip(1);
     let path = args.next().ok_or("usage: embed FILE [K [PASSES [STEPS]]]")?;
     let mut number = |default: usize| args.next().map_or(Ok(default), |a| a.parse());
-    let params = Rembrandt { passes: 1, ..Rembrandt::new(number(100)?) };
-    let params = Rembrandt { passes: number(1)?, cg_steps: number(10)?, ..params };
+    let params = Rembrandt { k: number(100)?, passes: number(2)?, cg_steps: number(10)?, ..Rembrandt::default() };
 
     let start = Instant::now();
     let (data, notes) = Dataset::read(Path::new(&path), &Default::default(), &mut |_, _| true)?;

@@ -9,7 +9,7 @@ pub mod kernel;
 mod mapped;
 pub mod matrix;
 mod run;
-mod solve;
+pub mod solve;
 
 pub use data::{Examples, Moments, Shape, Side};
 pub use embed::{Embedding, Rembrandt};

@@ -10,8 +10,8 @@
 //!
 //! A column ends
 //! - when its preconditioned residual has fallen below the tolerance,
-//! - when rounding has taken over: the curvature pᵀAp is no longer positive, a number is no longer finite, or φ has
-//!   risen; that last step is taken back. So a column never gets worse than its start z = 0, and asking for a
+//! - when rounding has taken over: along the direction p the matrix has no curvature pᵀAp that could be told from
+//!   rounding errors, a number is no longer finite, or φ has risen; that last step is taken back. So a column never gets worse than its start z = 0, and asking for a
 //!   thousand steps more is harmless.
 
 use crate::kernel::columns;
@@ -20,6 +20,10 @@ use crate::{Error, Result};
 
 /// φ may rise by this much, relatively, without anything being wrong: it is made of `f32` numbers.
 const SLACK: f64 = 1e-6;
+
+/// Curvatures this much below the largest one seen are rounding errors of `f32` products. Dividing by one of them
+/// would take a step to nowhere; a singular system with a right side outside of its range leads there.
+const FLAT: f64 = 1e-7;
 
 /// When to stop.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -44,6 +48,10 @@ pub(crate) struct Outcome {
 struct Column {
     /// rᵀs, with s the preconditioned residual.
     rs: f64,
+    /// pᵀMp, the length of the direction in the norm of the preconditioner.
+    pp: f64,
+    /// The largest curvature pᵀAp / pᵀMp seen.
+    curvature: f64,
     /// Where rs counts as converged.
     goal: f64,
     /// The objective.
@@ -84,7 +92,7 @@ pub(crate) fn solve(system: System<'_>, b: &Matrix, z: &mut Matrix, stop: Stop) 
     }
     let begin = |rs: &f64| {
         let goal = rs * stop.tolerance * stop.tolerance;
-        Column { rs: *rs, goal, phi: 0.0, steps: 0, active: *rs > 0.0, guarded: false }
+        Column { rs: *rs, pp: *rs, curvature: 0.0, goal, phi: 0.0, steps: 0, active: *rs > 0.0, guarded: false }
     };
     let mut columns: Vec<Column> = rs.iter().map(begin).collect();
 
@@ -139,9 +147,11 @@ struct Verdict {
 
 impl Column {
     /// The length of the next step, 0 for a column that has ended.
-    fn step(&mut self, curvature: f64) -> f32 {
-        let alpha = (self.rs / curvature) as f32;
-        if self.active && !(curvature > 0.0 && alpha.is_finite()) {
+    fn step(&mut self, pap: f64) -> f32 {
+        let alpha = (self.rs / pap) as f32;
+        let curvature = pap / self.pp;
+        self.curvature = self.curvature.max(curvature);
+        if self.active && !(curvature > FLAT * self.curvature && alpha.is_finite()) {
             (self.active, self.guarded) = (false, true);
         }
         self.steps += usize::from(self.active);
@@ -158,10 +168,12 @@ impl Column {
             self.steps -= 1;
             return Verdict { take_back: true, beta: 0.0 };
         }
-        let beta = (rs / self.rs) as f32;
+        let beta = rs / self.rs;
         (self.phi, self.rs) = (phi, rs);
+        // The new direction s + βp has this length because s is orthogonal to p: sᵀMp = rᵀp = 0.
+        self.pp = rs + beta * beta * self.pp;
         self.active = rs > self.goal;
-        Verdict { take_back: false, beta: if self.active { beta } else { 0.0 } }
+        Verdict { take_back: false, beta: if self.active { beta as f32 } else { 0.0 } }
     }
 }
 
