@@ -15,22 +15,37 @@ const UNIQUE: usize = 6;
 /// A temporary file this old that nobody has written to since belongs to a process that was killed.
 const STALE: Duration = Duration::from_secs(60);
 
-/// Writes a file through `write` so that `path` holds either its old content or all of the new one, even if the
-/// process or the machine stops in between.
-pub(crate) fn write(path: &Path, write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>) -> Result<()> {
+/// A temporary file beside `path`. It is removed when it is dropped without [`persist`].
+pub(crate) fn temporary(path: &Path) -> Result<NamedTempFile> {
     refuse_special(path)?;
     let (dir, prefix) = split(path)?;
     remove_stale(&dir, &prefix);
-    let temporary = create(&dir, &prefix).map_err(Error::io(path))?;
-    let mut out = BufWriter::with_capacity(1 << 20, temporary.as_file());
-    let written = write(&mut out).and_then(|()| out.flush());
-    // Without its buffer's contents the writer must not try to write them once more when it is dropped.
-    let _ = out.into_parts();
-    written.and_then(|()| temporary.as_file().sync_all()).map_err(Error::io(path))?;
-    temporary.persist(path).map_err(|e| Error::io(path)(e.error))?;
+    create(&dir, &prefix).map_err(Error::io(path))
+}
+
+/// Brings the file to the disk and gives it its name.
+pub(crate) fn persist(file: NamedTempFile, path: &Path) -> Result<()> {
+    file.as_file().sync_all().map_err(Error::io(path))?;
+    // A result is as readable as the file it replaces.
+    if let Ok(old) = fs::metadata(path) {
+        file.as_file().set_permissions(old.permissions()).map_err(Error::io(path))?;
+    }
+    file.persist(path).map_err(|e| Error::io(path)(e.error))?;
     // The rename is durable once the directory is; where directories cannot be synced it is as good as it gets.
-    let _ = File::open(&dir).and_then(|dir| dir.sync_all());
+    let _ = split(path).map(|(dir, _)| File::open(dir).and_then(|dir| dir.sync_all()));
     Ok(())
+}
+
+/// Writes a file through `write` so that `path` holds either its old content or all of the new one, even if the
+/// process or the machine stops in between.
+pub(crate) fn write(path: &Path, write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>) -> Result<()> {
+    let file = temporary(path)?;
+    let mut out = BufWriter::with_capacity(1 << 20, file.as_file());
+    let written = write(&mut out).and_then(|()| out.flush());
+    // What a failed write left in the buffer must not be tried once more on dropping it.
+    let _ = out.into_parts();
+    written.map_err(Error::io(path))?;
+    persist(file, path)
 }
 
 /// Checks that a file can be written at `path`, without touching what may be there: for refusing hours of work whose

@@ -89,7 +89,7 @@ impl EmbeddingFile {
     /// Reads the file and checks all of it.
     pub fn open(path: impl AsRef<Path>) -> Result<EmbeddingFile> {
         let path = path.as_ref();
-        let bytes = mapped::map(path)?;
+        let bytes = mapped::map_whole(path)?;
         let file = Container::parse(path, &bytes)?;
         if file.text("format") != Some(FORMAT) {
             return Err(foreign(path));
@@ -130,7 +130,7 @@ impl EmbeddingFile {
     /// Whether a file begins like an embedding file; `false` for one that cannot be read.
     pub fn is_embedding(path: impl AsRef<Path>) -> bool {
         let path = path.as_ref();
-        mapped::map(path).is_ok_and(|bytes| {
+        mapped::map_whole(path).is_ok_and(|bytes| {
             Container::parse(path, &bytes).is_ok_and(|file| file.text("format") == Some(FORMAT))
                 // Cut short, but ours: opening it will say so.
                 || bytes.get(8..).is_some_and(|rest| rest.starts_with(br#"{"__metadata__":{"checksum":"#))
