@@ -50,6 +50,30 @@ impl Csr {
         (&mut self.ids[start..], self.values.as_mut().map(|v| &mut v[start..]))
     }
 
+    /// Adds rows `from..to` of another matrix.
+    pub fn extend_rows(&mut self, other: CsrRef<'_>, from: usize, to: usize) {
+        let (start, end) = (other.ptr[from] as usize, other.ptr[to] as usize);
+        let base = self.ids.len();
+        u32::try_from(base + end - start).expect("a batch of rows holds fewer than 2³² entries");
+        self.ids.extend_from_slice(&other.ids[start..end]);
+        if let Some(values) = &mut self.values {
+            match other.values {
+                Some(v) => values.extend_from_slice(&v[start..end]),
+                None => values.resize(base + end - start, 1.0),
+            }
+        }
+        self.ptr.extend(other.ptr[from + 1..=to].iter().map(|p| (*p as usize - start + base) as u32));
+    }
+
+    /// Forgets all rows and keeps the memory.
+    pub fn clear(&mut self) {
+        self.ptr.truncate(1);
+        self.ids.clear();
+        if let Some(values) = &mut self.values {
+            values.clear();
+        }
+    }
+
     /// The matrix as a view.
     pub fn view(&self) -> CsrRef<'_> {
         CsrRef { ptr: &self.ptr, ids: &self.ids, values: self.values.as_deref() }

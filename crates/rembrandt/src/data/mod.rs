@@ -1,10 +1,16 @@
 //! From files to products: readers, chunks, the cache file, and the trait through which algorithms see examples.
 
-pub mod rows;
+pub(crate) mod adapt;
+mod cache;
+mod chunk;
+mod dataset;
+mod rows;
+pub mod text;
 
 use crate::matrix::{MatMut, MatRef};
 use crate::{Error, Result};
 
+pub use dataset::{Dataset, Watch, convert};
 pub use rows::Rows;
 
 /// The size of a problem: always these letters.
@@ -40,6 +46,8 @@ pub enum Side {
 /// Weighted sums of every column of one side.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Moments {
+    /// Stored entries, of all columns together.
+    pub entries: u64,
     /// Σw, the total weight of the examples.
     pub weight: f64,
     /// Σw·a of every column.
@@ -61,7 +69,7 @@ pub trait Examples {
     /// `z` has as many rows as B has columns, `out` as many rows as A has columns, and both are equally wide.
     fn cross(&self, a: Side, b: Side, z: MatRef<'_>, out: MatMut<'_>) -> Result<()>;
 
-    /// Σw, Σw·a and Σw·a² of every column: preconditioner, ridge scale, mean shift.
+    /// Σw, Σw·a and Σw·a² of every column: preconditioner, ridge scale, mean shift. Column by column, in `f64`.
     fn moments(&self, side: Side) -> Result<Moments>;
 }
 

@@ -1,6 +1,8 @@
 //! Embedders: from examples to an [`Embedding`] of the labels.
 
 mod params;
+mod regression;
+mod rembrandt;
 mod report;
 
 pub use params::{Preconditioner, Preset, ProjectionParams, Rembrandt, RidgeConvention, Solver};

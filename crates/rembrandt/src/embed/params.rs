@@ -4,6 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result, Shape};
 
+/// A d×d matrix is never written down for this many features or more.
+const MAX_WRITTEN: usize = 1 << 15;
+
 /// How the relative ridge λ becomes the real one, ρ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -167,6 +170,10 @@ impl Rembrandt {
         }
         if self.cg_steps == 0 || self.projection.cg_steps == Some(0) {
             return Err(Error::parameter("cg_steps", "at least one step is needed"));
+        }
+        if self.solver == Solver::Direct && shape.d >= MAX_WRITTEN {
+            let reason = format!("direct needs a {0}×{0} matrix for the features; use iterative", shape.d);
+            return Err(Error::parameter("solver", reason));
         }
         if self.panel == 0 {
             return Err(Error::parameter("panel", "at least one column must be solved at a time"));

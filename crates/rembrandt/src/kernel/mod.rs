@@ -28,3 +28,18 @@ pub fn gather_transposed(a: TransposeRef<'_>, v: MatRef<'_>, mut out: MatMut<'_>
         }
     }
 }
+
+/// out ← out + Aᵀ diag(w) B z for one chunk of rows.
+pub fn cross_chunk(
+    a: TransposeRef<'_>,
+    b: CsrRef<'_>,
+    weights: Option<&[f32]>,
+    z: MatRef<'_>,
+    scratch: &mut crate::Matrix,
+    mut out: MatMut<'_>,
+) {
+    let _ = scratch;
+    let mut t = crate::Matrix::zeros(b.rows(), z.cols());
+    gather(b, weights, z, t.view_mut());
+    gather_transposed(a, t.view(), out.reborrow());
+}

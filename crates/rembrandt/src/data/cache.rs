@@ -1,0 +1,301 @@
+//! The cache file: parsed data that opens in milliseconds and may be larger than memory.
+//!
+//! A file is a mark and a version, the [chunks](super::chunk) as they are in memory, the names, a footer in JSON that
+//! says where everything is, and an end mark. The footer comes last so that a file can be written in one go, without
+//! knowing its size: converting takes the memory of one chunk. It is written under a temporary name and renamed, so
+//! a file that has a name is whole; the end mark and the checksums catch what happens to it afterwards.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use memmap2::Mmap;
+use serde::{Deserialize, Serialize};
+use tempfile::NamedTempFile;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::chunk::Chunk;
+use super::{Shape, Side};
+use crate::{Error, Result, mapped};
+
+#[cfg(target_endian = "big")]
+compile_error!("cache files hold little-endian words and are mapped as they are");
+
+const MAGIC: &[u8; 12] = b"REMBRANDT-DA";
+const END: &[u8; 8] = b"RMB-DONE";
+/// The version that this code writes, and the newest that it reads.
+const VERSION: u32 = 1;
+/// Every part of a file begins at a multiple of this.
+const ALIGN: u64 = 64;
+/// Offset, length and checksum of the footer, and the end mark.
+const TRAILER: u64 = 32;
+/// A footer larger than this is not believed.
+const MAX_FOOTER: u64 = 1 << 30;
+
+/// Where a part of the file is.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Part {
+    offset: u64,
+    bytes: u64,
+    checksum: u64,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Footer {
+    shape: Shape,
+    x_nnz: u64,
+    y_nnz: u64,
+    weighted: bool,
+    chunks: Vec<Part>,
+    label_names: Option<Part>,
+    feature_names: Option<Part>,
+}
+
+/// Writes a cache file chunk by chunk.
+pub(crate) struct CacheWriter {
+    path: PathBuf,
+    file: BufWriter<NamedTempFile>,
+    offset: u64,
+    footer: Footer,
+}
+
+impl CacheWriter {
+    pub fn create(path: &Path) -> Result<CacheWriter> {
+        let file = crate::atomic::temporary(path)?;
+        let mut writer = CacheWriter {
+            path: path.to_owned(),
+            file: BufWriter::with_capacity(1 << 20, file),
+            offset: 0,
+            footer: Footer::default(),
+        };
+        let mut head = [0; ALIGN as usize];
+        head[..12].copy_from_slice(MAGIC);
+        head[12..16].copy_from_slice(&VERSION.to_le_bytes());
+        writer.put(&head)?;
+        Ok(writer)
+    }
+
+    pub fn chunk(&mut self, words: &[u32]) -> Result<()> {
+        let part = self.part(bytemuck::cast_slice(words))?;
+        self.footer.chunks.push(part);
+        let chunk = Chunk::parse(words).map_err(|reason| Error::file(&self.path, reason))?;
+        self.footer.x_nnz += chunk.side(Side::X).rows.nnz() as u64;
+        self.footer.y_nnz += chunk.side(Side::Y).rows.nnz() as u64;
+        self.footer.weighted |= chunk.weights.is_some();
+        Ok(())
+    }
+
+    /// Writes the rest and gives the file its name.
+    pub fn finish(mut self, shape: Shape, labels: Option<&[String]>, features: Option<&[String]>) -> Result<()> {
+        self.footer.shape = shape;
+        self.footer.label_names = labels.map(|names| self.part(names.join("\n").as_bytes())).transpose()?;
+        self.footer.feature_names = features.map(|names| self.part(names.join("\n").as_bytes())).transpose()?;
+        let footer = serde_json::to_vec(&self.footer).map_err(|e| Error::file(&self.path, e.to_string()))?;
+        let part = self.part(&footer)?;
+        let mut trailer = Vec::with_capacity(TRAILER as usize);
+        for word in [part.offset, part.bytes, part.checksum] {
+            trailer.extend_from_slice(&word.to_le_bytes());
+        }
+        trailer.extend_from_slice(END);
+        self.put(&trailer)?;
+        let file = self.file.into_inner().map_err(|e| Error::io(&self.path)(e.into_error()))?;
+        crate::atomic::persist(file, &self.path)
+    }
+
+    fn part(&mut self, bytes: &[u8]) -> Result<Part> {
+        let part = Part { offset: self.offset, bytes: bytes.len() as u64, checksum: xxh3_64(bytes) };
+        self.put(bytes)?;
+        let padding = self.offset.next_multiple_of(ALIGN) - self.offset;
+        self.put(&[0; ALIGN as usize][..padding as usize])?;
+        Ok(part)
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> Result<()> {
+        self.offset += bytes.len() as u64;
+        self.file.write_all(bytes).map_err(Error::io(&self.path))
+    }
+}
+
+/// An open cache file.
+pub(crate) struct Cache {
+    path: PathBuf,
+    file: File,
+    bytes: u64,
+    footer: Footer,
+    /// The whole file, or nothing when the address space is too small for it: then each chunk is mapped in turn.
+    whole: Option<Mmap>,
+    /// Chunks that have been checked since the file was opened.
+    checked: Vec<AtomicBool>,
+}
+
+/// A chunk's words, in the mapping of the whole file or in one of their own.
+enum Window<'a> {
+    Whole(&'a [u8]),
+    Own(Mmap),
+}
+
+impl Cache {
+    /// Whether a file begins like a cache file.
+    pub fn recognise(path: &Path) -> bool {
+        use std::io::Read;
+        let mut head = [0; MAGIC.len()];
+        path.is_file() && File::open(path).is_ok_and(|mut f| f.read_exact(&mut head).is_ok()) && &head == MAGIC
+    }
+
+    pub fn open(path: &Path) -> Result<Cache> {
+        let refuse = |reason: &str| Error::file(path, reason);
+        let file = File::open(path).map_err(Error::io(path))?;
+        let bytes = file.metadata().map_err(Error::io(path))?.len();
+        if !Cache::recognise(path) {
+            return Err(refuse("not a rembrandt data cache"));
+        }
+        let read = |offset: u64, len: u64| match mapped::map(&file, offset, len as usize) {
+            Ok(map) => Ok(map),
+            Err(e) => Err(Error::io(path)(e)),
+        };
+        let truncated = || refuse("the file is truncated: its end mark is missing; convert the data again");
+        if bytes < ALIGN + TRAILER {
+            return Err(truncated());
+        }
+        let version = word32(&read(0, ALIGN)?[12..16]);
+        if version > VERSION {
+            let reason = format!("cache format {version} is newer than this program, which reads up to {VERSION}");
+            return Err(Error::file(path, reason));
+        }
+        let trailer = read(bytes - TRAILER, TRAILER)?;
+        if &trailer[24..] != END {
+            return Err(truncated());
+        }
+        let [offset, len, checksum] = [0, 8, 16].map(|at| word64(&trailer[at..at + 8]));
+        let end = offset.checked_add(len).filter(|end| *end <= bytes - TRAILER && len <= MAX_FOOTER);
+        if end.is_none() || len == 0 {
+            return Err(refuse("the file is corrupted: its footer lies outside of it; convert the data again"));
+        }
+        let footer = read(offset, len)?;
+        let corrupted =
+            || refuse("the file is corrupted: its footer does not match its checksum; convert the data again");
+        if xxh3_64(&footer) != checksum {
+            return Err(corrupted());
+        }
+        let footer: Footer = serde_json::from_slice(&footer).map_err(|_| corrupted())?;
+        let names = [footer.label_names, footer.feature_names];
+        for part in footer.chunks.iter().chain(names.iter().flatten()) {
+            let inside = part.offset.checked_add(part.bytes).is_some_and(|end| end <= offset);
+            if !inside || part.offset % ALIGN != 0 {
+                return Err(refuse("the file is corrupted: a part lies outside of it; convert the data again"));
+            }
+        }
+        let checked = footer.chunks.iter().map(|_| AtomicBool::new(false)).collect();
+        // Mapping takes address space, not memory. Under a limit on it most must stay free for the computation.
+        let whole = if address_space().is_none_or(|limit| bytes <= limit / 4) {
+            mapped::map(&file, 0, bytes as usize).ok()
+        } else {
+            None
+        };
+        Ok(Cache { path: path.to_owned(), file, bytes, footer, whole, checked })
+    }
+
+    pub fn shape(&self) -> Shape {
+        self.footer.shape
+    }
+
+    pub fn nnz(&self, side: Side) -> u64 {
+        match side {
+            Side::X => self.footer.x_nnz,
+            Side::Y => self.footer.y_nnz,
+        }
+    }
+
+    pub fn weighted(&self) -> bool {
+        self.footer.weighted
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub fn chunks(&self) -> usize {
+        self.footer.chunks.len()
+    }
+
+    /// Label names or feature names, when the file has them.
+    pub fn names(&self, side: Side) -> Result<Option<Vec<String>>> {
+        let part = match side {
+            Side::X => self.footer.feature_names,
+            Side::Y => self.footer.label_names,
+        };
+        let Some(part) = part else { return Ok(None) };
+        let window = self.window(part)?;
+        let bytes = window.bytes();
+        let text = std::str::from_utf8(bytes).ok().filter(|_| xxh3_64(bytes) == part.checksum);
+        let names: Vec<String> = text.ok_or_else(|| self.corrupted("its names"))?.split('\n').map(Into::into).collect();
+        if names.len() != self.shape().width(side) {
+            return Err(self.corrupted("its names"));
+        }
+        Ok(Some(names))
+    }
+
+    /// Hands chunk `i` to `f`. Its checksum and contents are checked when it is used for the first time.
+    pub fn with_chunk<T>(&self, i: usize, f: impl FnOnce(Chunk<'_>) -> Result<T>) -> Result<T> {
+        if let (Some(map), Some(next)) = (&self.whole, self.footer.chunks.get(i + 1)) {
+            // Have the next chunk read from disk while this one is worked on. Only a hint: failing is harmless.
+            #[cfg(unix)]
+            let _ = map.advise_range(memmap2::Advice::WillNeed, next.offset as usize, next.bytes as usize);
+        }
+        let part = self.footer.chunks[i];
+        let window = self.window(part)?;
+        let words: &[u32] =
+            bytemuck::try_cast_slice(window.bytes()).map_err(|_| self.corrupted(&format!("chunk {i}")))?;
+        let chunk = Chunk::parse(words).map_err(|reason| self.corrupted(&format!("chunk {i} ({reason})")))?;
+        if !self.checked[i].load(Ordering::Relaxed) {
+            if xxh3_64(window.bytes()) != part.checksum {
+                return Err(self.corrupted(&format!("chunk {i} (its checksum)")));
+            }
+            chunk.validate(self.shape()).map_err(|reason| self.corrupted(&format!("chunk {i} ({reason})")))?;
+            self.checked[i].store(true, Ordering::Relaxed);
+        }
+        f(chunk)
+    }
+
+    fn window(&self, part: Part) -> Result<Window<'_>> {
+        if part.bytes == 0 {
+            return Ok(Window::Whole(&[]));
+        }
+        match &self.whole {
+            Some(map) => Ok(Window::Whole(&map[part.offset as usize..(part.offset + part.bytes) as usize])),
+            None => {
+                let map = mapped::map(&self.file, part.offset, part.bytes as usize);
+                Ok(Window::Own(map.map_err(Error::io(&self.path))?))
+            }
+        }
+    }
+
+    fn corrupted(&self, what: &str) -> Error {
+        Error::file(&self.path, format!("the file is corrupted: {what} cannot be trusted; convert the data again"))
+    }
+}
+
+impl Window<'_> {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Window::Whole(bytes) => bytes,
+            Window::Own(map) => map,
+        }
+    }
+}
+
+/// The limit on this process's address space, if it has one.
+fn address_space() -> Option<u64> {
+    let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+fn word32(bytes: &[u8]) -> u32 {
+    u32::from_le_bytes(bytes.try_into().expect("four bytes"))
+}
+
+fn word64(bytes: &[u8]) -> u64 {
+    u64::from_le_bytes(bytes.try_into().expect("eight bytes"))
+}

@@ -1,0 +1,287 @@
+//! A chunk: a few thousand examples, stored by rows and by columns in one block of 32-bit words.
+//!
+//! The block is the same in memory and in a cache file, so there is one path from data to products. Both
+//! orientations are stored because a product with Aᵀ from the stored transpose only ever *gathers*: no two threads
+//! write the same row, nothing is locked, and the order of additions does not depend on the number of threads.
+//!
+//! A block is a header of 16 words and then these arrays, each padded to 16 words (one cache line):
+//!
+//! | array | words | what |
+//! |---|---|---|
+//! | row pointers | rows + 1 | where each row begins |
+//! | ids | nnz | column of each entry |
+//! | values | nnz or none | `f32`; none when all are 1 |
+//! | columns | m | the columns that occur, ascending |
+//! | column pointers | m + 1 | where each of them begins |
+//! | rows | ⌈nnz/2⌉ | `u16` row of each entry, by column |
+//! | values by column | nnz or none | `f32` |
+//!
+//! first for X, then for Y, and at the end the weights of the examples (rows words, or none when all are 1).
+
+use crate::csr::{Csr, CsrRef, TransposeRef};
+use crate::data::{Rows, Shape, Side};
+
+/// Rows in a full chunk. Its intermediate product of 64 columns then stays near the cores, and rows fit 16 bits.
+pub(crate) const CHUNK_ROWS: usize = 16_384;
+/// A chunk ends with the row that brings it to this many entries: rows may be long.
+const CHUNK_ENTRIES: usize = 1 << 22;
+/// Columns are sorted by counting when there are at most this many per entry, by comparing otherwise.
+const COUNTED_IDS_PER_ENTRY: usize = 64;
+
+const MAGIC: u32 = u32::from_le_bytes(*b"RMBC");
+const LINE: usize = 16;
+
+const X_VALUES: u32 = 1;
+const Y_VALUES: u32 = 2;
+const WEIGHTS: u32 = 4;
+
+/// One side of a chunk, in both orientations.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Half<'a> {
+    pub rows: CsrRef<'a>,
+    pub columns: TransposeRef<'a>,
+}
+
+/// A view of a block.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Chunk<'a> {
+    x: Half<'a>,
+    y: Half<'a>,
+    pub weights: Option<&'a [f32]>,
+}
+
+impl<'a> Chunk<'a> {
+    /// Finds the arrays of a block. Only their lengths are checked; see [`validate`](Chunk::validate).
+    pub fn parse(words: &'a [u32]) -> Result<Chunk<'a>, &'static str> {
+        let mut cut = Cutter { words };
+        let header = cut.take(LINE).ok_or("a block without a header")?;
+        let [magic, rows, flags, x_nnz, x_columns, y_nnz, y_columns, ..] = *header else { unreachable!() };
+        if magic != MAGIC {
+            return Err("a block without its mark");
+        }
+        let rows = rows as usize;
+        let parts = |cut: &mut Cutter<'a>| {
+            let x = cut.half(rows, x_nnz as usize, x_columns as usize, flags & X_VALUES != 0)?;
+            let y = cut.half(rows, y_nnz as usize, y_columns as usize, flags & Y_VALUES != 0)?;
+            let weights = cut.optional(rows, flags & WEIGHTS != 0)?;
+            cut.words.is_empty().then_some(Chunk { x, y, weights })
+        };
+        parts(&mut cut).ok_or("a block whose arrays do not fit its length")
+    }
+
+    pub fn rows(&self) -> usize {
+        self.x.rows.rows()
+    }
+
+    pub fn side(&self, side: Side) -> &Half<'a> {
+        match side {
+            Side::X => &self.x,
+            Side::Y => &self.y,
+        }
+    }
+
+    /// Checks everything that the kernels rely on: a block from a file may say anything.
+    pub fn validate(&self, shape: Shape) -> Result<(), &'static str> {
+        if self.rows() > usize::from(u16::MAX) + 1 {
+            return Err("a block with too many rows");
+        }
+        for (half, width) in [(&self.x, shape.d), (&self.y, shape.c)] {
+            let (r, c) = (&half.rows, &half.columns);
+            if !ascending(r.ptr, r.nnz()) || !ascending(c.ptr, c.nnz()) {
+                return Err("a block with pointers out of order");
+            }
+            if r.ids.iter().chain(c.ids).any(|id| *id as usize >= width) || !c.ids.is_sorted_by(|a, b| a < b) {
+                return Err("a block with ids out of range");
+            }
+            if c.rows.iter().any(|row| usize::from(*row) >= self.rows()) {
+                return Err("a block with rows out of range");
+            }
+            if [r.values, c.values].into_iter().flatten().flatten().any(|v| !v.is_finite()) {
+                return Err("a block with values that are not finite");
+            }
+        }
+        if self.weights.is_some_and(|w| w.iter().any(|w| !w.is_finite() || *w < 0.0)) {
+            return Err("a block with weights that are not finite or negative");
+        }
+        Ok(())
+    }
+}
+
+fn ascending(ptr: &[u32], end: usize) -> bool {
+    ptr[0] == 0 && ptr.is_sorted() && ptr[ptr.len() - 1] as usize == end
+}
+
+/// Cuts padded arrays off the front of a block.
+struct Cutter<'a> {
+    words: &'a [u32],
+}
+
+impl<'a> Cutter<'a> {
+    fn take(&mut self, len: usize) -> Option<&'a [u32]> {
+        let (array, rest) = self.words.split_at_checked(len.next_multiple_of(LINE))?;
+        self.words = rest;
+        Some(&array[..len])
+    }
+
+    fn optional(&mut self, len: usize, present: bool) -> Option<Option<&'a [f32]>> {
+        if present { Some(Some(bytemuck::cast_slice(self.take(len)?))) } else { Some(None) }
+    }
+
+    fn half(&mut self, rows: usize, nnz: usize, columns: usize, values: bool) -> Option<Half<'a>> {
+        let (ptr, ids, row_values) = (self.take(rows + 1)?, self.take(nnz)?, self.optional(nnz, values)?);
+        let (t_ids, t_ptr) = (self.take(columns)?, self.take(columns + 1)?);
+        let t_rows: &[u16] = bytemuck::cast_slice(self.take(nnz.div_ceil(2))?);
+        let t_values = self.optional(nnz, values)?;
+        Some(Half {
+            rows: CsrRef { ptr, ids, values: row_values },
+            columns: TransposeRef { ids: t_ids, ptr: t_ptr, rows: &t_rows[..nnz], values: t_values },
+        })
+    }
+}
+
+/// Collects rows and turns them into blocks. Where a block ends depends on the rows alone.
+pub(crate) struct ChunkBuilder {
+    x: Csr,
+    y: Csr,
+    weights: Vec<f32>,
+    max_rows: usize,
+}
+
+impl ChunkBuilder {
+    pub fn new() -> ChunkBuilder {
+        ChunkBuilder::with_rows(CHUNK_ROWS)
+    }
+
+    /// With another chunk size, for tests of the seams between chunks.
+    pub fn with_rows(max_rows: usize) -> ChunkBuilder {
+        ChunkBuilder { x: Csr::new(false), y: Csr::new(false), weights: Vec::new(), max_rows }
+    }
+
+    /// Adds rows; each full block goes to `emit`.
+    pub fn push<E>(&mut self, batch: &Rows, mut emit: impl FnMut(Vec<u32>) -> Result<(), E>) -> Result<(), E> {
+        let (x, y) = (batch.x.view(), batch.y.view());
+        let mut from = 0;
+        while from < batch.len() {
+            let (mut to, mut room) = (from, CHUNK_ENTRIES.saturating_sub(self.x.nnz() + self.y.nnz()));
+            let limit = batch.len().min(from + self.max_rows - self.x.rows());
+            while to < limit && room > 0 {
+                let entries = x.row(to).0.len() + y.row(to).0.len();
+                room = room.saturating_sub(entries);
+                to += 1;
+            }
+            self.x.extend_rows(x, from, to);
+            self.y.extend_rows(y, from, to);
+            match &batch.weights {
+                Some(w) => self.weights.extend_from_slice(&w[from..to]),
+                None => self.weights.resize(self.x.rows(), 1.0),
+            }
+            if self.x.rows() == self.max_rows || room == 0 {
+                emit(self.block())?;
+            }
+            from = to;
+        }
+        Ok(())
+    }
+
+    /// Ends the last block, if any rows are left.
+    pub fn finish<E>(&mut self, mut emit: impl FnMut(Vec<u32>) -> Result<(), E>) -> Result<(), E> {
+        if self.x.rows() > 0 { emit(self.block()) } else { Ok(()) }
+    }
+
+    fn block(&mut self) -> Vec<u32> {
+        let (x, y) = (By::columns(self.x.view()), By::columns(self.y.view()));
+        let weighted = self.weights.iter().any(|w| *w != 1.0);
+        let mut flags = if weighted { WEIGHTS } else { 0 };
+        flags |= if x.values.is_some() { X_VALUES } else { 0 };
+        flags |= if y.values.is_some() { Y_VALUES } else { 0 };
+        let mut header = [0; LINE];
+        let counts = [self.x.nnz(), x.ids.len(), self.y.nnz(), y.ids.len()].map(|v| v as u32);
+        header[..7].copy_from_slice(&[MAGIC, self.x.rows() as u32, flags, counts[0], counts[1], counts[2], counts[3]]);
+        let mut words = Vec::with_capacity(8 * LINE + 5 * (self.x.nnz() + self.y.nnz()) + 4 * self.x.rows());
+        put(&mut words, &header);
+        for (rows, columns) in [(self.x.view(), &x), (self.y.view(), &y)] {
+            put(&mut words, rows.ptr);
+            put(&mut words, rows.ids);
+            if columns.values.is_some() {
+                put(&mut words, bytemuck::cast_slice(rows.values.expect("the builder keeps values")));
+            }
+            put(&mut words, &columns.ids);
+            put(&mut words, &columns.ptr);
+            put(&mut words, bytemuck::cast_slice(&columns.rows));
+            if let Some(values) = &columns.values {
+                put(&mut words, bytemuck::cast_slice(values));
+            }
+        }
+        if weighted {
+            put(&mut words, bytemuck::cast_slice(&self.weights));
+        }
+        words.shrink_to_fit();
+        self.x.clear();
+        self.y.clear();
+        self.weights.clear();
+        words
+    }
+}
+
+fn put(words: &mut Vec<u32>, array: &[u32]) {
+    words.extend_from_slice(array);
+    words.resize(words.len().next_multiple_of(LINE), 0);
+}
+
+/// The transpose of some rows. Values are left out when all of them are 1.
+struct By {
+    ids: Vec<u32>,
+    ptr: Vec<u32>,
+    /// Padded to an even length.
+    rows: Vec<u16>,
+    values: Option<Vec<f32>>,
+}
+
+impl By {
+    fn columns(a: CsrRef<'_>) -> By {
+        let nnz = a.nnz();
+        let row_values = a.values.filter(|v| v.iter().any(|v| *v != 1.0));
+        let mut rows = vec![0u16; nnz.next_multiple_of(2)];
+        let mut values = row_values.map(|_| vec![0f32; nnz]);
+        let (mut ids, mut ptr) = (Vec::new(), vec![0u32]);
+        let mut place = |at: usize, row: usize, entry: usize| {
+            rows[at] = row as u16;
+            if let (Some(to), Some(from)) = (&mut values, row_values) {
+                to[at] = from[entry];
+            }
+        };
+        let width = a.ids.iter().max().map_or(0, |id| *id as usize + 1);
+        if width <= nnz.saturating_mul(COUNTED_IDS_PER_ENTRY) {
+            let mut next = vec![0u32; width];
+            a.ids.iter().for_each(|id| next[*id as usize] += 1);
+            let mut start = 0;
+            for (id, count) in next.iter_mut().enumerate().filter(|(_, count)| **count > 0) {
+                ids.push(id as u32);
+                (*count, start) = (start, start + *count);
+                ptr.push(start);
+            }
+            for row in 0..a.rows() {
+                for entry in a.ptr[row] as usize..a.ptr[row + 1] as usize {
+                    let at = &mut next[a.ids[entry] as usize];
+                    place(*at as usize, row, entry);
+                    *at += 1;
+                }
+            }
+        } else {
+            // Few entries with very large ids: an array of counts would be larger than the data.
+            let entries = (0..a.rows()).flat_map(|row| (a.ptr[row]..a.ptr[row + 1]).map(move |entry| (row, entry)));
+            let mut sorted: Vec<(u32, u32, usize)> =
+                entries.map(|(row, entry)| (a.ids[entry as usize], entry, row)).collect();
+            sorted.sort_unstable();
+            for (at, (id, entry, row)) in sorted.into_iter().enumerate() {
+                if ids.last() != Some(&id) {
+                    ids.push(id);
+                    ptr.push(at as u32);
+                }
+                *ptr.last_mut().expect("ptr begins with 0") = at as u32 + 1;
+                place(at, row, entry as usize);
+            }
+        }
+        By { ids, ptr, rows, values }
+    }
+}

@@ -1,0 +1,262 @@
+//! [`Dataset`]: examples in memory or in a mapped cache file, ready for products.
+
+use std::path::Path;
+use std::sync::Mutex;
+
+use rayon::prelude::*;
+
+use super::cache::{Cache, CacheWriter};
+use super::chunk::{CHUNK_ROWS, Chunk, ChunkBuilder};
+use super::text::{self, ReadOptions};
+use super::{Examples, Moments, Rows, Shape, Side};
+use crate::kernel;
+use crate::matrix::{MatMut, MatRef, Matrix};
+use crate::{Error, Result};
+
+/// Columns multiplied at a time: an intermediate product of one chunk then stays in the cache.
+const TILE: usize = 64;
+
+/// Examples with their features and labels.
+///
+/// ```
+/// use rembrandt::data::{Dataset, Rows};
+/// use rembrandt::{Examples, Side};
+///
+/// let mut rows = Rows::new();
+/// for (features, label) in [(&[(0, 1.0), (2, 0.5)][..], 0), (&[(1, 2.0)][..], 1)] {
+///     features.iter().for_each(|(id, value)| rows.x.push(*id, *value));
+///     rows.x.end_row();
+///     rows.y.push(label, 1.0);
+///     rows.y.end_row();
+/// }
+/// let data = Dataset::from_rows(&rows, 3, 2)?;
+/// assert_eq!(data.shape().n, 2);
+/// assert_eq!(data.nnz(Side::X), 3);
+/// # Ok::<(), rembrandt::Error>(())
+/// ```
+pub struct Dataset {
+    shape: Shape,
+    store: Store,
+    label_names: Option<Vec<String>>,
+    feature_names: Option<Vec<String>>,
+    /// Intermediate products, kept between calls. Calls from several threads wait for each other.
+    scratch: Mutex<Matrix>,
+}
+
+enum Store {
+    Memory(Vec<Vec<u32>>),
+    File(Cache),
+}
+
+impl Dataset {
+    /// Data from rows in memory, with `d` features and `c` labels.
+    ///
+    /// Fails when an id is out of range, ids of a row are not ascending, or a number is not finite.
+    pub fn from_rows(rows: &Rows, d: usize, c: usize) -> Result<Dataset> {
+        Dataset::in_chunks_of(CHUNK_ROWS, rows, d, c)
+    }
+
+    /// The same with another chunk size, for tests of the seams between chunks.
+    pub(crate) fn in_chunks_of(max_rows: usize, rows: &Rows, d: usize, c: usize) -> Result<Dataset> {
+        if rows.y.rows() != rows.len() || rows.weights.as_ref().is_some_and(|w| w.len() != rows.len()) {
+            return Err(Error::Data("features, labels and weights have different numbers of rows".into()));
+        }
+        for csr in [&rows.x, &rows.y] {
+            if (0..csr.rows()).any(|i| !csr.view().row(i).0.is_sorted_by(|a, b| a < b)) {
+                return Err(Error::Data("ids of a row must be ascending and distinct".into()));
+            }
+        }
+        let shape = Shape { n: rows.len(), d, c };
+        let (mut builder, mut blocks) = (ChunkBuilder::with_rows(max_rows), Vec::new());
+        let mut keep = |block| {
+            blocks.push(block);
+            Ok::<(), Error>(())
+        };
+        builder.push(rows, &mut keep)?;
+        builder.finish(&mut keep)?;
+        for block in &blocks {
+            let chunk = Chunk::parse(block).and_then(|chunk| chunk.validate(shape));
+            chunk.map_err(|reason| Error::Data(format!("the rows make {reason}")))?;
+        }
+        Ok(Dataset::assemble(shape, Store::Memory(blocks), None, None))
+    }
+
+    /// Reads a text file into memory; `-` is standard input. Also returns notes for the user, such as where names
+    /// were found. `watch` is called with bytes read and bytes in all (when known), and stops the reading by
+    /// returning `false`.
+    pub fn read(path: &Path, options: &ReadOptions, watch: Watch<'_>) -> Result<(Dataset, Vec<String>)> {
+        let (mut builder, mut blocks) = (ChunkBuilder::new(), Vec::new());
+        let mut keep = |block| {
+            blocks.push(block);
+            Ok::<(), Error>(())
+        };
+        let found = text::read_rows(path, options, watch, &mut |rows| builder.push(&rows, &mut keep))?;
+        builder.finish(&mut keep)?;
+        let data = Dataset::assemble(found.shape, Store::Memory(blocks), found.label_names, found.feature_names);
+        Ok((data, found.notes))
+    }
+
+    /// Opens a cache file written by [`convert`](super::convert). Takes milliseconds: the data are mapped, and each
+    /// part is checked when it is used for the first time.
+    pub fn open(path: &Path) -> Result<Dataset> {
+        let cache = Cache::open(path)?;
+        let (labels, features) = (cache.names(Side::Y)?, cache.names(Side::X)?);
+        Ok(Dataset::assemble(cache.shape(), Store::File(cache), labels, features))
+    }
+
+    /// Whether a file is a cache file, by its first bytes.
+    pub fn is_cache(path: &Path) -> bool {
+        Cache::recognise(path)
+    }
+
+    fn assemble(
+        shape: Shape,
+        store: Store,
+        label_names: Option<Vec<String>>,
+        feature_names: Option<Vec<String>>,
+    ) -> Dataset {
+        Dataset { shape, store, label_names, feature_names, scratch: Mutex::new(Matrix::zeros(0, 0)) }
+    }
+
+    /// Stored entries of one side.
+    pub fn nnz(&self, side: Side) -> u64 {
+        match &self.store {
+            Store::Memory(blocks) => blocks.iter().map(|b| view(b).side(side).rows.nnz() as u64).sum(),
+            Store::File(cache) => cache.nnz(side),
+        }
+    }
+
+    /// Whether any example has a weight other than 1.
+    pub fn weighted(&self) -> bool {
+        match &self.store {
+            Store::Memory(blocks) => blocks.iter().any(|b| view(b).weights.is_some()),
+            Store::File(cache) => cache.weighted(),
+        }
+    }
+
+    /// Names of the labels, if the data have them.
+    pub fn label_names(&self) -> Option<&[String]> {
+        self.label_names.as_deref()
+    }
+
+    /// Names of the features, if the data have them.
+    pub fn feature_names(&self) -> Option<&[String]> {
+        self.feature_names.as_deref()
+    }
+
+    /// Bytes that the data take in memory or, for a cache file, on disk.
+    pub fn bytes(&self) -> u64 {
+        match &self.store {
+            Store::Memory(blocks) => blocks.iter().map(|b| 4 * b.len() as u64).sum(),
+            Store::File(cache) => cache.bytes(),
+        }
+    }
+
+    /// Whether the data are mapped from a file instead of held in memory.
+    pub fn is_mapped(&self) -> bool {
+        matches!(self.store, Store::File(_))
+    }
+
+    /// Number of chunks that the examples are stored in.
+    pub fn chunks(&self) -> usize {
+        match &self.store {
+            Store::Memory(blocks) => blocks.len(),
+            Store::File(cache) => cache.chunks(),
+        }
+    }
+
+    /// Reads everything once and checks it. Data in memory are always sound.
+    pub fn verify(&self) -> Result<()> {
+        let mut n = 0;
+        self.for_each_chunk(|chunk| {
+            n += chunk.rows();
+            Ok(())
+        })?;
+        if n != self.shape.n {
+            return Err(Error::Data(format!("the chunks hold {n} examples instead of {}", self.shape.n)));
+        }
+        Ok(())
+    }
+
+    fn for_each_chunk(&self, mut f: impl FnMut(Chunk<'_>) -> Result<()>) -> Result<()> {
+        match &self.store {
+            Store::Memory(blocks) => blocks.iter().try_for_each(|block| f(view(block))),
+            Store::File(cache) => (0..cache.chunks()).try_for_each(|i| cache.with_chunk(i, &mut f)),
+        }
+    }
+}
+
+/// Called with bytes read and bytes in all, when known; returns whether to go on.
+pub type Watch<'a> = &'a mut dyn FnMut(u64, Option<u64>) -> bool;
+
+/// Converts a text file into a cache file, holding one chunk in memory at a time, and opens it. The file appears
+/// under its name only when it is whole.
+pub fn convert(path: &Path, options: &ReadOptions, out: &Path, watch: Watch<'_>) -> Result<(Dataset, Vec<String>)> {
+    let mut builder = ChunkBuilder::new();
+    let mut writer = CacheWriter::create(out)?;
+    let found = text::read_rows(path, options, watch, &mut |rows| builder.push(&rows, |block| writer.chunk(&block)))?;
+    builder.finish(|block| writer.chunk(&block))?;
+    writer.finish(found.shape, found.label_names.as_deref(), found.feature_names.as_deref())?;
+    Ok((Dataset::open(out)?, found.notes))
+}
+
+/// A block that this process built itself.
+fn view(block: &[u32]) -> Chunk<'_> {
+    Chunk::parse(block).expect("blocks in memory are whole")
+}
+
+impl Examples for Dataset {
+    fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    fn cross(&self, a: Side, b: Side, z: MatRef<'_>, mut out: MatMut<'_>) -> Result<()> {
+        assert_eq!(z.rows(), self.shape.width(b), "z needs a row for every column of {b:?}");
+        assert_eq!(out.rows(), self.shape.width(a), "out needs a row for every column of {a:?}");
+        assert_eq!(z.cols(), out.cols(), "z and out must be equally wide");
+        out.fill(0.0);
+        let mut scratch = self.scratch.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        self.for_each_chunk(|chunk| {
+            if scratch.rows() < chunk.rows() {
+                *scratch = Matrix::zeros(chunk.rows().max(CHUNK_ROWS), TILE);
+            }
+            let (left, right) = (chunk.side(a).columns, chunk.side(b).rows);
+            kernel::cross_chunk(left, right, chunk.weights, z, &mut scratch, out.reborrow());
+            Ok(())
+        })
+    }
+
+    fn moments(&self, side: Side) -> Result<Moments> {
+        let width = self.shape.width(side);
+        let mut moments =
+            Moments { entries: self.nnz(side), weight: 0.0, sum: vec![0.0; width], square: vec![0.0; width] };
+        self.for_each_chunk(|chunk| {
+            moments.weight += match chunk.weights {
+                Some(w) => w.iter().map(|w| f64::from(*w)).sum(),
+                None => chunk.rows() as f64,
+            };
+            let columns = chunk.side(side).columns;
+            let sums: Vec<(f64, f64)> = (0..columns.ids.len())
+                .into_par_iter()
+                .with_min_len(256)
+                .map(|i| {
+                    let (rows, values) = columns.column(i);
+                    let (mut sum, mut square) = (0.0, 0.0);
+                    for (j, row) in rows.iter().enumerate() {
+                        let weight = chunk.weights.map_or(1.0, |w| f64::from(w[usize::from(*row)]));
+                        let value = values.map_or(1.0, |v| f64::from(v[j]));
+                        sum += weight * value;
+                        square += weight * value * value;
+                    }
+                    (sum, square)
+                })
+                .collect();
+            for (id, (sum, square)) in columns.ids.iter().zip(sums) {
+                moments.sum[*id as usize] += sum;
+                moments.square[*id as usize] += square;
+            }
+            Ok(())
+        })?;
+        Ok(moments)
+    }
+}

@@ -1,0 +1,307 @@
+//! One block of text on its way to rows: what every format shares once it has found its tokens.
+
+use super::number;
+use super::sparse::{self, Comments};
+use super::vocabulary::Vocabulary;
+use super::{Format, vw};
+use crate::data::Rows;
+
+/// What was decided about a file before its lines are parsed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Syntax {
+    pub(super) format: Format,
+    pub(super) labels: Axis,
+    pub(super) features: Axis,
+}
+
+/// How the ids of one side are written.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Axis {
+    /// Ids are words, not numbers.
+    pub(super) words: bool,
+    /// The number of ids that the header promises.
+    pub(super) promised: Option<u32>,
+}
+
+/// One block, parsed. Ids of a side of words count within the block.
+#[derive(Debug)]
+pub(super) struct Parsed {
+    pub(super) rows: Rows,
+    /// Blank lines after the last row: rows only if more follows, so they are kept apart.
+    pub(super) blanks: u64,
+    /// Lines parsed, the bad one not counted.
+    pub(super) lines: u64,
+    pub(super) labels: Column,
+    pub(super) features: Column,
+    /// Why the line after those parsed is bad.
+    pub(super) fault: Option<String>,
+}
+
+/// Parses a block of whole lines up to its first bad one.
+pub(super) fn parse(block: &[u8], syntax: &Syntax) -> Parsed {
+    let (text, junk) = text_of(block);
+    let mut batch = Batch::new(syntax);
+    let (mut lines, mut fault) = (0, None);
+    let any_words = syntax.labels.words || syntax.features.words;
+    let comments = match syntax.format {
+        Format::Xmc => Comments::None,
+        // A number cannot contain the mark of a comment, a word such as c# can.
+        _ if any_words => Comments::BetweenTokens,
+        _ => Comments::Anywhere,
+    };
+    for line in lines_of(text) {
+        let outcome = match syntax.format {
+            Format::Vw => vw::parse_line(line, &mut batch),
+            _ => sparse::parse_line(line, comments, &mut batch),
+        };
+        if let Err(reason) = outcome {
+            fault = Some(reason);
+            break;
+        }
+        lines += 1;
+    }
+    let Batch { rows, blanks, labels, features, .. } = batch;
+    Parsed { rows, blanks, lines, labels, features, fault: fault.or(junk) }
+}
+
+/// Lines without their ends; the last one may lack its newline and still have the carriage return.
+pub(super) fn lines_of(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().map(|line| line.strip_suffix('\r').unwrap_or(line))
+}
+
+/// The lines of a block before the first that is not text, and what is wrong with that one.
+pub(super) fn text_of(block: &[u8]) -> (&str, Option<String>) {
+    let (valid, broken) = match std::str::from_utf8(block) {
+        Ok(text) => (text, false),
+        Err(error) => {
+            let (valid, _) = block.split_at(error.valid_up_to());
+            (std::str::from_utf8(valid).unwrap_or_default(), true)
+        }
+    };
+    let (valid, reason) = match valid.find('\0') {
+        Some(at) => (&valid[..at], "the line contains a zero byte; is this a text file?".into()),
+        None if broken => {
+            let byte = block[valid.len()];
+            (valid, format!("byte 0x{byte:02x} in the line is not utf-8; is this a text file in utf-8?"))
+        }
+        None => return (valid, None),
+    };
+    (&valid[..valid.rfind('\n').map_or(0, |at| at + 1)], Some(reason))
+}
+
+/// Rows under construction.
+pub(super) struct Batch {
+    rows: Rows,
+    blanks: u64,
+    pub(super) labels: Column,
+    pub(super) features: Column,
+    row_labels: Vec<u32>,
+    row_features: Vec<(u32, f32)>,
+    weight: f32,
+    /// Add up the values of a feature that occurs more than once instead of refusing it.
+    sum: bool,
+}
+
+impl Batch {
+    fn new(syntax: &Syntax) -> Batch {
+        Batch {
+            rows: Rows::new(),
+            blanks: 0,
+            labels: Column::new("label", 'c', syntax.labels),
+            features: Column::new("feature", 'd', syntax.features),
+            row_labels: Vec::new(),
+            row_features: Vec::new(),
+            weight: 1.0,
+            sum: syntax.format == Format::Vw,
+        }
+    }
+
+    /// A line with neither labels nor features.
+    pub(super) fn blank(&mut self) {
+        self.blanks += 1;
+    }
+
+    /// Adds the labels of a list with commas.
+    pub(super) fn label_list(&mut self, list: &str) -> Result<(), String> {
+        for token in list.split(',') {
+            if token.is_empty() {
+                return Err(format!("empty label in {}; write labels with one comma between them", show(list)));
+            }
+            let id = self.labels.id(token)?;
+            self.row_labels.push(id);
+        }
+        Ok(())
+    }
+
+    /// Adds a feature by its id.
+    #[inline(always)]
+    pub(super) fn feature(&mut self, id: u32, value: f32) {
+        self.row_features.push((id, value));
+    }
+
+    /// Sets the weight of the example.
+    pub(super) fn weight(&mut self, weight: f32) {
+        self.weight = weight;
+    }
+
+    /// Closes the row: sorts it, refuses or adds up what occurs twice, drops zeros.
+    pub(super) fn end_row(&mut self) -> Result<(), String> {
+        for _ in 0..std::mem::take(&mut self.blanks) {
+            self.rows.x.end_row();
+            self.rows.y.end_row();
+        }
+        if !self.row_labels.is_sorted_by(|a, b| a < b) {
+            self.row_labels.sort_unstable();
+            if let Some(pair) = self.row_labels.windows(2).find(|pair| pair[0] == pair[1]) {
+                return Err(format!("label {} occurs twice in the line", self.labels.name(pair[0])));
+            }
+        }
+        if !self.row_features.is_sorted_by(|a, b| a.0 < b.0) {
+            // Stable, so that sums are always taken in the order of the line.
+            self.row_features.sort_by_key(|entry| entry.0);
+            self.join_equals()?;
+        }
+        for id in self.row_labels.drain(..) {
+            self.rows.y.push(id, 1.0);
+        }
+        for (id, value) in self.row_features.drain(..) {
+            if value != 0.0 {
+                self.rows.x.push(id, value);
+            }
+        }
+        self.rows.x.end_row();
+        self.rows.y.end_row();
+        let weight = std::mem::replace(&mut self.weight, 1.0);
+        if weight != 1.0 && self.rows.weights.is_none() {
+            self.rows.weights = Some(vec![1.0; self.rows.len() - 1]);
+        }
+        if let Some(weights) = &mut self.rows.weights {
+            weights.push(weight);
+        }
+        Ok(())
+    }
+
+    fn join_equals(&mut self) -> Result<(), String> {
+        let Batch { row_features, features, sum, .. } = self;
+        if !*sum {
+            return match row_features.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+                Some(pair) => Err(format!("feature {} occurs twice in the line", features.name(pair[0].0))),
+                None => Ok(()),
+            };
+        }
+        row_features.dedup_by(|next, kept| {
+            let same = next.0 == kept.0;
+            if same {
+                kept.1 += next.1;
+            }
+            same
+        });
+        match row_features.iter().find(|entry| !entry.1.is_finite()) {
+            Some((id, _)) => Err(format!("the values of feature {} add up to more than fits", features.name(*id))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The ids of one side in one block.
+#[derive(Debug)]
+pub(super) struct Column {
+    kind: &'static str,
+    letter: char,
+    axis: Axis,
+    /// Ids of numbers must be below this.
+    limit: u64,
+    /// One more than the largest number met.
+    pub(super) width: u64,
+    pub(super) words: Vocabulary,
+}
+
+impl Column {
+    fn new(kind: &'static str, letter: char, axis: Axis) -> Column {
+        let limit = axis.promised.unwrap_or(u32::MAX).into();
+        Column { kind, letter, axis, limit, width: 0, words: Vocabulary::default() }
+    }
+
+    /// Whether ids are words.
+    pub(super) fn is_words(&self) -> bool {
+        self.axis.words
+    }
+
+    /// The id of a token.
+    #[inline]
+    pub(super) fn id(&mut self, token: &str) -> Result<u32, String> {
+        if self.axis.words {
+            return self.words.id(token).ok_or_else(|| format!("there are too many different {}s", self.kind));
+        }
+        match number::digits(token.as_bytes()) {
+            (number, length @ 1..=19) if length == token.len() => self.number(number),
+            _ => Err(self.not_an_id(token)),
+        }
+    }
+
+    /// The id that a number stands for.
+    #[inline(always)]
+    pub(super) fn number(&mut self, number: u64) -> Result<u32, String> {
+        if number >= self.limit {
+            return Err(self.beyond(number));
+        }
+        self.width = self.width.max(number + 1);
+        Ok(number as u32)
+    }
+
+    /// An id as it stands in the file.
+    fn name(&self, id: u32) -> String {
+        if self.axis.words { show(self.words.word(id)) } else { id.to_string() }
+    }
+
+    #[cold]
+    fn beyond(&self, number: u64) -> String {
+        let Column { kind, letter, .. } = self;
+        match self.axis.promised {
+            Some(promised) => format!("{kind} id {number} is beyond the header, which says {letter} = {promised}"),
+            None => too_large(kind, &number.to_string()),
+        }
+    }
+
+    #[cold]
+    fn not_an_id(&self, token: &str) -> String {
+        let kind = self.kind;
+        match token.as_bytes() {
+            [b'-', digits @ ..] if number::looks_like_id(token) && !digits.is_empty() => {
+                format!("{kind} id {} is negative; count ids from 0 or read them with --ids words", cut(token))
+            }
+            _ if number::looks_like_id(token) => too_large(kind, &cut(token)),
+            _ => format!("{kind} id {} is not a number; if ids are words, read them with --ids words", show(token)),
+        }
+    }
+}
+
+fn too_large(kind: &str, number: &str) -> String {
+    format!("{kind} id {number} is too large; the largest is {}", u32::MAX - 1)
+}
+
+/// A value that must be finite; `of` says whose it is.
+pub(super) fn finite(token: &str, of: impl FnOnce() -> String) -> Result<f32, String> {
+    match number::float(token) {
+        Some(value) if value.is_finite() => Ok(value),
+        Some(value) if value.is_nan() || token.bytes().any(|b| matches!(b, b'n' | b'N')) => {
+            Err(format!("{} is {}; values must be finite", of(), show(token)))
+        }
+        Some(_) => Err(format!("{} is {}, which is too large for a 32-bit number", of(), show(token))),
+        None => Err(format!("{} is {}, which is not a number", of(), show(token))),
+    }
+}
+
+/// A token in quotes, cut and escaped: it may hold anything.
+pub(super) fn show(token: &str) -> String {
+    format!("`{}`", cut(token))
+}
+
+fn cut(token: &str) -> String {
+    const LONGEST: usize = 40;
+    let mut shown: String = token.chars().take(LONGEST).flat_map(char::escape_debug).collect();
+    if token.chars().nth(LONGEST).is_some() {
+        shown.push('…');
+    }
+    shown
+}

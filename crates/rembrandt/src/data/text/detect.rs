@@ -1,0 +1,124 @@
+//! Which format a file has and how its ids are written, from its first block.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use super::batch::{Axis, Syntax, lines_of, show};
+use super::number;
+use super::sparse::{self, Comments};
+use super::{Format, Ids, ReadOptions, vw};
+use crate::{Error, Result};
+
+/// The first line of an XMC file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Header {
+    pub(super) n: u64,
+    pub(super) d: u32,
+    pub(super) c: u32,
+}
+
+/// What the first block says about the file.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) syntax: Syntax,
+    pub(super) header: Option<Header>,
+    /// Sentences about decisions that the user may want to know of.
+    pub(super) notes: Vec<String>,
+}
+
+/// Finds the labels or the features of a line.
+type IdsOf = fn(&str, Format) -> Vec<Cow<'_, str>>;
+
+/// Looks at the text of the first block. `path` is for errors.
+pub(super) fn detect(text: &str, options: &ReadOptions, path: &Path) -> Result<Found> {
+    let first_line = text.lines().next().unwrap_or_default();
+    let header = match options.format {
+        Format::Auto | Format::Xmc => parse_header(first_line).map_err(|reason| Error::line(path, 1, reason))?,
+        Format::Svmlight | Format::Vw => None,
+    };
+    let format = match options.format {
+        Format::Auto if header.is_some() => Format::Xmc,
+        Format::Auto if has_bar(text) => Format::Vw,
+        Format::Auto => Format::Svmlight,
+        given => given,
+    };
+    let skip = usize::from(header.is_some());
+    // Text is full of numbers, so any id that is none makes words. A header speaks of numbered ids: there the first id
+    // decides, and a slip of the pen further down is an error instead of a change of meaning.
+    let sample = if header.is_some() { 1 } else { usize::MAX };
+    let mut notes = Vec::new();
+    let mut decide = |kind: &str, ids_of: IdsOf| match options.ids {
+        Ids::Numbers => false,
+        Ids::Words => true,
+        Ids::Auto => {
+            let mut ids = lines_of(text).skip(skip).flat_map(|line| ids_of(line, format)).take(sample);
+            let word = ids.find(|id| !number::looks_like_id(id));
+            let because = |word| format!("{kind} ids are read as words, because {} is not a number", show(word));
+            notes.extend(word.as_deref().map(because));
+            word.is_some()
+        }
+    };
+    let (labels, features) = (decide("label", label_ids), decide("feature", feature_ids));
+    let axis = |words, promised| Axis { words, promised };
+    let labels = axis(labels, header.map(|h| h.c));
+    let features = axis(features, header.map(|h| h.d));
+    Ok(Found { syntax: Syntax { format, labels, features }, header, notes })
+}
+
+/// Three integers and nothing else make a header.
+fn parse_header(line: &str) -> Result<Option<Header>, String> {
+    let tokens: Vec<&str> = line.split_ascii_whitespace().take(4).collect();
+    let [n, d, c] = tokens[..] else { return Ok(None) };
+    if tokens.iter().any(|token| !token.bytes().all(|b| b.is_ascii_digit())) {
+        return Ok(None);
+    }
+    let width = |letter, token: &str| {
+        let too_large = || format!("the header says {letter} = {}, which is more than {}", show(token), u32::MAX);
+        token.parse().map_err(|_| too_large())
+    };
+    let n = n.parse().map_err(|_| format!("the header says n = {}, which is too large", show(n)))?;
+    Ok(Some(Header { n, d: width('d', d)?, c: width('c', c)? }))
+}
+
+/// Whether the first line that says anything contains a bar.
+fn has_bar(text: &str) -> bool {
+    let mut lines = lines_of(text).map(|line| sparse::strip_comment(line, Comments::BetweenTokens));
+    lines.find(|line| !line.trim().is_empty()).is_some_and(|line| line.contains('|'))
+}
+
+/// The labels of a line, as written.
+fn label_ids(line: &str, format: Format) -> Vec<Cow<'_, str>> {
+    let list = match format {
+        Format::Vw => vw::split_line(line).and_then(|(head, _)| vw::label_list(head)),
+        _ => sparse::split_labels(without_comment(line, format)).0,
+    };
+    list.into_iter().flat_map(|list| list.split(',')).filter(|id| !id.is_empty()).map(Cow::from).collect()
+}
+
+/// The features of a line, as written.
+fn feature_ids(line: &str, format: Format) -> Vec<Cow<'_, str>> {
+    if format == Format::Vw {
+        let tail = vw::split_line(line).map_or("", |(_, tail)| tail);
+        let ids = vw::namespaces(tail).flat_map(|(namespace, _, features)| {
+            features.map(move |token| match vw::split_feature(token).0 {
+                name if namespace.is_empty() || name.is_empty() => name.into(),
+                name => format!("{namespace}^{name}").into(),
+            })
+        });
+        return ids.filter(|id: &Cow<'_, str>| !id.is_empty()).collect();
+    }
+    let features = sparse::split_labels(without_comment(line, format)).1;
+    let mut tokens = features.split([' ', '\t']).filter(|token| !token.is_empty()).peekable();
+    if format == Format::Svmlight {
+        tokens.next_if(|token| token.starts_with("qid:"));
+    }
+    tokens
+        .map(|token| token.rsplit_once(':').map_or(token, |(id, _)| id))
+        .filter(|id| !id.is_empty())
+        .map(Cow::from)
+        .collect()
+}
+
+fn without_comment(line: &str, format: Format) -> &str {
+    sparse::strip_comment(line, if format == Format::Xmc { Comments::None } else { Comments::Anywhere })
+}

@@ -1,0 +1,229 @@
+//! Examples from text files: the extreme-classification format, svmlight and Vowpal Wabbit, plain or packed.
+//!
+//! | format | a line | recognised by |
+//! |---|---|---|
+//! | [`Xmc`](Format::Xmc) | `label,label id:value id:value …` | a first line `n d c` |
+//! | [`Vw`](Format::Vw) | `label,label importance 'tag\|namespace feature:value feature …` | a bar in the first line |
+//! | [`Svmlight`](Format::Svmlight) | `label,label id:value id:value … # comment` | neither |
+//!
+//! In all of them a row may have no labels or no features, spaces and tabs separate, ids come in any order, lines may
+//! end with a carriage return, and entries with value 0 are dropped. Ids are kept as they stand, so a file that counts
+//! from 1 leaves id 0 empty. gzip and zstd are recognised by their first bytes, whatever the file is called.
+//!
+//! - **XMC and svmlight.** A line that starts with a space, or whose first word contains a colon, has no labels. An id
+//!   that occurs twice in a line is an error. A blank line is an example in XMC, except after the last one that the
+//!   header promises, and is skipped in svmlight, as are comments and `qid:…` after the labels.
+//! - **Vowpal Wabbit.** The importance becomes the weight of the example, the tag is dropped, the weight of a namespace
+//!   multiplies its values. Features in a namespace are called `namespace^feature`. A feature that occurs more than
+//!   once in a line counts with the sum of its values, as it does there.
+//! - **Words.** Labels, features or both may be words in place of numbers; they are numbered in the order in which they
+//!   first appear. A word without a colon has the value 1; one that contains colons is split at the last.
+//!
+//! ```
+//! use rembrandt::data::text::{ReadOptions, read_rows_from};
+//! let text = "sports,news goal:2 match\nnews vote\n";
+//! let mut labels = 0;
+//! let summary = read_rows_from(
+//!     text.as_bytes(),
+//!     "example".as_ref(),
+//!     &ReadOptions::default(),
+//!     &mut |_, _| true,
+//!     &mut |rows| {
+//!         labels += rows.y.nnz();
+//!         Ok(())
+//!     },
+//! )?;
+//! assert_eq!((summary.shape.n, summary.shape.d, summary.shape.c, labels), (2, 3, 2, 3));
+//! assert_eq!(summary.label_names.unwrap(), ["sports", "news"]);
+//! # Ok::<(), rembrandt::Error>(())
+//! ```
+
+mod batch;
+mod detect;
+mod names;
+mod number;
+mod pipeline;
+mod source;
+mod sparse;
+#[cfg(test)]
+mod tests;
+mod vocabulary;
+mod vw;
+
+use std::fmt;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use super::{Rows, Shape, Side};
+use crate::{Error, Result};
+
+use names::Naming;
+pub use names::read_names;
+use source::{Sizes, Source};
+
+/// Called with the bytes of the file consumed so far and its size if known; returns whether to go on.
+pub type Watch<'a> = dyn FnMut(u64, Option<u64>) -> bool + 'a;
+
+/// Takes batches of examples in the order of the file.
+pub type Sink<'a> = dyn FnMut(Rows) -> Result<()> + 'a;
+
+/// How to read a text file. The default finds out by itself.
+#[derive(Clone, Debug, Default)]
+pub struct ReadOptions {
+    /// The format of the file.
+    pub format: Format,
+    /// How ids are written.
+    pub ids: Ids,
+    /// A file with the names of the labels, one a line; without it, `labels.txt` next to the data is used if it fits.
+    pub label_names: Option<PathBuf>,
+    /// A file with the names of the features, one a line; without it, `features.txt` next to the data is used if it
+    /// fits.
+    pub feature_names: Option<PathBuf>,
+}
+
+/// The format of a text file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    /// Found out from the first line.
+    #[default]
+    Auto,
+    /// The format of the extreme-classification repository; the header is optional.
+    Xmc,
+    /// svmlight, also called libsvm, with any number of labels.
+    Svmlight,
+    /// Vowpal Wabbit.
+    Vw,
+}
+
+impl FromStr for Format {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Format> {
+        match text {
+            "auto" => Ok(Format::Auto),
+            "xmc" => Ok(Format::Xmc),
+            "svmlight" | "libsvm" => Ok(Format::Svmlight),
+            "vw" => Ok(Format::Vw),
+            _ => {
+                let reason = format!("{} is not one of auto, xmc, svmlight, vw", batch::show(text));
+                Err(Error::parameter("format", reason))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Format::Auto => "auto",
+            Format::Xmc => "xmc",
+            Format::Svmlight => "svmlight",
+            Format::Vw => "vw",
+        })
+    }
+}
+
+/// How labels and features are identified.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ids {
+    /// By words on the side, labels or features, on which the beginning of the file has an id that is no number; in a
+    /// file with a header, the first id decides.
+    #[default]
+    Auto,
+    /// By numbers from 0.
+    Numbers,
+    /// By words, numbered in the order of first appearance.
+    Words,
+}
+
+impl FromStr for Ids {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Ids> {
+        match text {
+            "auto" => Ok(Ids::Auto),
+            "numbers" => Ok(Ids::Numbers),
+            "words" => Ok(Ids::Words),
+            _ => Err(Error::parameter("ids", format!("{} is not one of auto, numbers, words", batch::show(text)))),
+        }
+    }
+}
+
+impl fmt::Display for Ids {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Ids::Auto => "auto",
+            Ids::Numbers => "numbers",
+            Ids::Words => "words",
+        })
+    }
+}
+
+/// What a file turned out to hold.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Summary {
+    /// Numbers of examples, features and labels: from the header, the names, or the ids that occur.
+    pub shape: Shape,
+    /// The format of the file.
+    pub format: Format,
+    /// The name of each label, if known.
+    pub label_names: Option<Vec<String>>,
+    /// The name of each feature, if known.
+    pub feature_names: Option<Vec<String>>,
+    /// Sentences for the user about what was decided without asking.
+    pub notes: Vec<String>,
+    /// Bytes of text, unpacked.
+    pub bytes: u64,
+}
+
+/// Streams the examples of a file, in order, into `sink` in batches; the path `-` is standard input.
+///
+/// Unpacking has a thread of its own and parsing uses the current rayon pool; `watch` and `sink` are called on the
+/// caller's thread. Rows, batches and errors do not depend on the number of threads. Memory is that of a few blocks of
+/// a megabyte per thread, plus the words if ids are words. When reading fails, `sink` may already have had the rows of
+/// earlier blocks.
+///
+/// # Errors
+/// If the file cannot be read, is no text, or has a bad line: the first one is named. [`Error::Cancelled`] when `watch`
+/// returns `false`, and whatever `sink` returns.
+pub fn read_rows(path: &Path, options: &ReadOptions, watch: &mut Watch<'_>, sink: &mut Sink<'_>) -> Result<Summary> {
+    let folder = (path.as_os_str() != "-").then(|| path.parent().unwrap_or(Path::new("")));
+    read(source::open(path)?, path, folder, options, Sizes::default(), watch, sink)
+}
+
+/// Like [`read_rows`], from any reader; `name` stands for the file in messages, and no side files are looked for.
+///
+/// # Errors
+/// As [`read_rows`].
+pub fn read_rows_from(
+    reader: impl Read + Send,
+    name: &Path,
+    options: &ReadOptions,
+    watch: &mut Watch<'_>,
+    sink: &mut Sink<'_>,
+) -> Result<Summary> {
+    read(source::unpack(reader, name)?, name, None, options, Sizes::default(), watch, sink)
+}
+
+fn read(
+    source: Source<'_>,
+    path: &Path,
+    folder: Option<&Path>,
+    options: &ReadOptions,
+    sizes: Sizes,
+    watch: &mut Watch<'_>,
+    sink: &mut Sink<'_>,
+) -> Result<Summary> {
+    let label_naming = Naming::new(Side::Y, options.label_names.as_deref())?;
+    let feature_naming = Naming::new(Side::X, options.feature_names.as_deref())?;
+    let mut check = |syntax: &batch::Syntax| {
+        label_naming.check(&syntax.labels, path)?;
+        feature_naming.check(&syntax.features, path)
+    };
+    let mut contents = pipeline::run(source, path, options, sizes, &mut check, watch, sink)?;
+    let (c, label_names) = label_naming.settle(&mut contents, folder, path)?;
+    let (d, feature_names) = feature_naming.settle(&mut contents, folder, path)?;
+    let pipeline::Contents { format, n, notes, bytes, .. } = contents;
+    Ok(Summary { shape: Shape { n: n as usize, d, c }, format, label_names, feature_names, notes, bytes })
+}

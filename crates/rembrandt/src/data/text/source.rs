@@ -1,0 +1,196 @@
+//! Opening a text file, packed or not, and cutting it into blocks of whole lines.
+
+use std::fs::{self, File};
+use std::io::{self, Cursor, Read};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::{Error, Result};
+
+/// How much text is handled at a time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sizes {
+    /// Bytes of a block, give or take a line.
+    pub(super) block: usize,
+    /// Bytes of the longest line that is accepted; at least `block`.
+    pub(super) longest_line: usize,
+}
+
+impl Default for Sizes {
+    fn default() -> Sizes {
+        // Blocks this small stay in the cache between the thread that unpacks and the one that parses.
+        Sizes { block: 1 << 20, longest_line: 100_000_000 }
+    }
+}
+
+/// How a file is packed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Packing {
+    Plain,
+    Gzip,
+    Zstd,
+}
+
+/// An opened file: unpacked bytes, and how far the file itself has been read.
+pub(super) struct Source<'a> {
+    pub(super) reader: Box<dyn Read + Send + 'a>,
+    pub(super) packing: Packing,
+    /// Bytes of the file as it lies on disk, when known.
+    pub(super) size: Option<u64>,
+    pub(super) consumed: Arc<AtomicU64>,
+}
+
+/// Opens a file, or standard input for `-`.
+pub(super) fn open(path: &Path) -> Result<Source<'static>> {
+    if path.as_os_str() == "-" {
+        return unpack(io::stdin(), path);
+    }
+    let file = File::open(path).map_err(Error::io(path))?;
+    let about = file.metadata().map_err(Error::io(path))?;
+    if about.is_dir() {
+        return Err(Error::file(path, directory_reason(path)));
+    }
+    let size = about.is_file().then_some(about.len());
+    Ok(Source { size, ..unpack(file, path)? })
+}
+
+/// Recognises the packing of a stream by its first bytes.
+pub(super) fn unpack<'a>(mut raw: impl Read + Send + 'a, path: &Path) -> Result<Source<'a>> {
+    let mut magic = Vec::new();
+    raw.by_ref().take(10).read_to_end(&mut magic).map_err(Error::io(path))?;
+    let foreign = match magic.as_slice() {
+        [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, ..] => Some("bzip2"),
+        [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some("xz"),
+        [b'P', b'K', 3, 4, ..] => Some("zip"),
+        _ => None,
+    };
+    if let Some(kind) = foreign {
+        return Err(Error::file(path, format!("{kind} files cannot be read; unpack it, or pack it with gzip or zstd")));
+    }
+    let packing = match magic.as_slice() {
+        [0x1f, 0x8b, ..] => Packing::Gzip,
+        // The second pattern is a frame that unpacking skips; parallel packers begin with one.
+        [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Packing::Zstd,
+        _ => Packing::Plain,
+    };
+    let consumed = Arc::new(AtomicU64::new(0));
+    let raw = Counted { inner: Cursor::new(magic).chain(raw), count: Arc::clone(&consumed) };
+    let reader: Box<dyn Read + Send + 'a> = match packing {
+        Packing::Plain => Box::new(raw),
+        Packing::Gzip => Box::new(flate2::read::MultiGzDecoder::new(raw)),
+        Packing::Zstd => Box::new(zstd::stream::read::Decoder::new(raw).map_err(Error::io(path))?),
+    };
+    Ok(Source { reader, packing, size: None, consumed })
+}
+
+/// What to say about a directory where a file is needed: the training file in it is often what was meant.
+fn directory_reason(path: &Path) -> String {
+    let inside = fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
+    let meant = inside.filter(|p| p.file_name().is_some_and(|n| n.to_string_lossy().starts_with("train.txt"))).min();
+    match meant {
+        Some(file) => format!("this is a directory; did you mean {}?", file.display()),
+        None => "this is a directory; name a file in it".into(),
+    }
+}
+
+/// Counts the bytes that pass, for progress.
+struct Counted<R> {
+    inner: R,
+    count: Arc<AtomicU64>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        self.count.fetch_add(read as u64, Ordering::Relaxed);
+        Ok(read)
+    }
+}
+
+/// Why the blocks ended before the file did.
+#[derive(Debug)]
+pub(super) enum Stop {
+    /// The line after the last block is longer than accepted.
+    LongLine,
+    /// Reading or unpacking failed.
+    Broken(io::Error),
+}
+
+impl Stop {
+    /// The error for the user, given how many lines before it were good.
+    pub(super) fn error(self, path: &Path, packing: Packing, lines: u64, sizes: Sizes) -> Error {
+        let kind = match packing {
+            Packing::Gzip => "gzip",
+            Packing::Zstd => "zstd",
+            Packing::Plain => "text",
+        };
+        match self {
+            Stop::LongLine => {
+                let reason = format!("the line is longer than {} bytes; is this a text file?", sizes.longest_line);
+                Error::line(path, lines + 1, reason)
+            }
+            Stop::Broken(source) if packing == Packing::Plain => Error::Io { path: path.to_owned(), source },
+            Stop::Broken(source) => {
+                let ended = source.kind() == io::ErrorKind::UnexpectedEof;
+                let what = if ended { "ends too early" } else { "is damaged" };
+                let reason = format!("the {kind} stream {what} (good lines: {lines}); copy or make the file again");
+                Error::file(path, reason)
+            }
+        }
+    }
+}
+
+/// Cuts a stream into blocks that end with a line; only the last may lack the final newline.
+///
+/// Where blocks end depends on the text and the sizes alone, never on how the stream delivers its bytes.
+pub(super) struct Blocks<R> {
+    reader: R,
+    sizes: Sizes,
+    /// The beginning of a line whose end has not been read.
+    rest: Vec<u8>,
+    stop: Option<Stop>,
+    ended: bool,
+}
+
+impl<R: Read> Blocks<R> {
+    pub(super) fn new(reader: R, sizes: Sizes) -> Blocks<R> {
+        debug_assert!(0 < sizes.block && sizes.block <= sizes.longest_line);
+        Blocks { reader, sizes, rest: Vec::new(), stop: None, ended: false }
+    }
+}
+
+impl<R: Read> Iterator for Blocks<R> {
+    type Item = Result<Vec<u8>, Stop>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut block = std::mem::take(&mut self.rest);
+        while !self.ended {
+            let have = block.len();
+            // A long line doubles the block; one byte beyond the longest line is enough to know that it is too long.
+            let want = self.sizes.block.max(have).min(self.sizes.longest_line + 1 - have);
+            block.reserve_exact(want);
+            let outcome = (&mut self.reader).take(want as u64).read_to_end(&mut block);
+            let line_end = block[have..].iter().rposition(|b| *b == b'\n').map(|at| have + at + 1);
+            match outcome {
+                Err(error) => {
+                    (self.ended, self.stop) = (true, Some(Stop::Broken(error)));
+                    block.truncate(line_end.unwrap_or(0));
+                }
+                Ok(read) if read < want => self.ended = true,
+                Ok(_) => match line_end {
+                    Some(end) => {
+                        self.rest = block.split_off(end);
+                        return Some(Ok(block));
+                    }
+                    None if block.len() > self.sizes.longest_line => {
+                        (self.ended, self.stop) = (true, Some(Stop::LongLine));
+                        block.clear();
+                    }
+                    None => {}
+                },
+            }
+        }
+        if block.is_empty() { self.stop.take().map(Err) } else { Some(Ok(block)) }
+    }
+}

@@ -1,0 +1,153 @@
+//! The regression inside the algorithm: Z = argmin ‖Y Q − X Z‖² + ridge, that is (XᵀWX + R) Z = XᵀW Y Q.
+//!
+//! R is diagonal: the real ridge ρ for every feature and, in the default convention, 0 for the constant one.
+
+use rayon::prelude::*;
+
+use super::params::{Preconditioner, Rembrandt, RidgeConvention, Solver};
+use crate::csr::CsrRef;
+use crate::data::{Examples, Moments, Shape, Side};
+use crate::matrix::{MatMut, MatRef, Matrix};
+use crate::solve::cg::{self, Stop};
+use crate::solve::direct::Cholesky;
+use crate::{Result, Run, kernel};
+
+/// The direct solver is chosen for at most this many features: it writes down a d×d matrix.
+const MAX_DIRECT: usize = 4096;
+/// The Gram matrix is summed in `f32`. With a condition number above this, its factorisation would be mostly
+/// rounding, and what regularises is the number of steps: then it is iterated on instead.
+const MAX_CONDITION: f64 = 1e6;
+/// How much faster dense algebra runs than sparse products, counted in operations.
+const DENSE_SPEED: f64 = 4.0;
+
+/// XᵀWX, written down. Stored as sparse rows that happen to be full, for the kernel that multiplies those.
+pub(crate) struct Gram {
+    matrix: Matrix,
+    ptr: Vec<u32>,
+    ids: Vec<u32>,
+}
+
+impl Gram {
+    /// Asks the data for XᵀWX, a panel of unit vectors at a time.
+    pub fn new(data: &dyn Examples, run: &mut Run<'_>) -> Result<Gram> {
+        let d = data.shape().d;
+        let mut matrix = Matrix::zeros(d, d);
+        for from in (0..d).step_by(64) {
+            let to = d.min(from + 64);
+            let units = Matrix::from_fn(d, to - from, |i, j| f32::from(u8::from(i == from + j)));
+            data.cross(Side::X, Side::X, units.view(), matrix.columns_mut(from, to))?;
+            run.advance("gram matrix", 2 * (to - from) as u64)?;
+        }
+        let ptr = (0..=d).map(|i| (i * d) as u32).collect();
+        let ids = (0..d).flat_map(|_| 0..d as u32).collect();
+        Ok(Gram { matrix, ptr, ids })
+    }
+
+    fn multiply(&self, z: MatRef<'_>, out: MatMut<'_>) {
+        let full = CsrRef { ptr: &self.ptr, ids: &self.ids, values: Some(self.matrix.as_slice()) };
+        kernel::gather(full, None, z, out);
+    }
+}
+
+/// Whether writing XᵀWX down costs less than iterating with the data, which have `entries` stored features.
+pub(crate) fn prefers_direct(params: &Rembrandt, shape: Shape, entries: u64) -> bool {
+    let (d, entries) = (shape.d as f64, entries as f64);
+    let solved = (params.passes as f64 + 1.0) * params.columns(shape) as f64 + params.k as f64;
+    let iterating = 2.0 * entries * solved * params.cg_steps as f64;
+    let writing = 2.0 * entries * d + d * d * (d / 3.0 + 2.0 * solved) / DENSE_SPEED;
+    match params.solver {
+        Solver::Iterative => false,
+        Solver::Direct => true,
+        Solver::Auto => may_write_gram(params, shape) && writing < iterating,
+    }
+}
+
+/// Whether a fit may hold a d×d matrix.
+pub(crate) fn may_write_gram(params: &Rembrandt, shape: Shape) -> bool {
+    params.solver == Solver::Direct || (params.solver == Solver::Auto && shape.d <= MAX_DIRECT)
+}
+
+/// How one regression is solved.
+pub(crate) struct Regression<'a> {
+    data: &'a dyn Examples,
+    gram: Option<&'a Gram>,
+    cholesky: Option<Cholesky>,
+    /// R.
+    ridge: Vec<f32>,
+    /// The preconditioner.
+    inverse: Vec<f32>,
+    stop: Stop,
+    /// The real ridge.
+    pub rho: f64,
+}
+
+/// What a solve cost.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Cost {
+    /// Products with X or Xᵀ, summed over columns.
+    pub half_passes: f64,
+    /// Columns that the guard ended early.
+    pub guarded: usize,
+}
+
+impl<'a> Regression<'a> {
+    /// `lambda` is the relative ridge; `constant` says that the last feature is the appended constant one.
+    pub fn new(
+        params: &Rembrandt,
+        (lambda, stop): (f64, Stop),
+        data: &'a dyn Examples,
+        (x, constant): (&Moments, bool),
+        gram: Option<&'a Gram>,
+    ) -> Regression<'a> {
+        let d = x.square.len();
+        let proper = match params.ridge_convention {
+            RidgeConvention::Features if constant => d - 1,
+            _ => d,
+        };
+        let trace: f64 = x.square[..proper].iter().sum();
+        let rho = lambda * trace / proper.max(1) as f64;
+        let ridge: Vec<f64> = (0..d).map(|j| if j < proper { rho } else { 0.0 }).collect();
+        let inverse = match params.preconditioner {
+            Preconditioner::None => vec![1.0; d],
+            // A feature that never occurs has nothing to solve for.
+            Preconditioner::Diagonal => x
+                .square
+                .iter()
+                .zip(&ridge)
+                .map(|(a, r)| if a + r > 0.0 { (a + r).recip() as f32 } else { 0.0 })
+                .collect(),
+        };
+        let largest = x.square.iter().sum::<f64>();
+        let sound = rho > 0.0 && largest <= MAX_CONDITION * rho;
+        let cholesky = gram.filter(|_| sound).and_then(|gram| Cholesky::new(&gram.matrix, &ridge));
+        let ridge = ridge.iter().map(|r| *r as f32).collect();
+        Regression { data, gram, cholesky, ridge, inverse, stop, rho }
+    }
+
+    /// Solves (XᵀWX + R) Z = B.
+    pub fn solve(&self, b: &Matrix, run: &mut Run<'_>, stage: &'static str) -> Result<(Matrix, Cost)> {
+        let width = b.cols();
+        if let Some(cholesky) = &self.cholesky {
+            return Ok((cholesky.solve(b), Cost::default()));
+        }
+        let mut z = Matrix::zeros(b.rows(), width);
+        let mut apply = |p: MatRef<'_>, mut q: MatMut<'_>| {
+            match self.gram {
+                Some(gram) => gram.multiply(p, q.reborrow()),
+                None => {
+                    self.data.cross(Side::X, Side::X, p, q.reborrow())?;
+                    run.advance(stage, 2 * width as u64)?;
+                }
+            }
+            let (stride, cols) = (q.stride(), q.cols());
+            let rows = q.as_mut_slice().par_chunks_mut(stride).zip(p.as_slice().par_chunks(p.stride()));
+            rows.zip(&self.ridge).for_each(|((q, p), ridge)| {
+                q[..cols].iter_mut().zip(p).for_each(|(q, p)| *q = ridge.mul_add(*p, *q));
+            });
+            Ok(())
+        };
+        let outcome = cg::solve(&mut apply, &self.inverse, b, &mut z, self.stop)?;
+        let steps: usize = if self.gram.is_some() { 0 } else { outcome.steps.iter().sum() };
+        Ok((z, Cost { half_passes: 2.0 * steps as f64, guarded: outcome.guarded }))
+    }
+}

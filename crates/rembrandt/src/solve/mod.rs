@@ -1,0 +1,6 @@
+//! Numerical building blocks: nothing here knows of labels.
+
+pub(crate) mod cg;
+pub(crate) mod direct;
+pub(crate) mod orth;
+pub(crate) mod random;

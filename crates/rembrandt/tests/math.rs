@@ -1,0 +1,339 @@
+//! The embedding against dense oracles and against what must not matter.
+//!
+//! Spectra are flat, so single directions mean nothing: what is compared is captured energy, trace(EᵀME), with the
+//! ridge in the oracle.
+
+mod common;
+
+use common::{Problem, captured, oracle, planted, sparse};
+use rembrandt::data::Dataset;
+use rembrandt::embed::{Preconditioner, ProjectionParams, RidgeConvention, Solver};
+use rembrandt::{Embedding, Matrix, Rembrandt, Run};
+
+fn fit(params: &Rembrandt, problem: &Problem) -> Embedding {
+    params.fit(&problem.dataset(), &mut Run::default()).unwrap()
+}
+
+/// Thorough enough to have no error of its own.
+fn thorough(k: usize) -> Rembrandt {
+    Rembrandt { passes: 8, cg_steps: 300, tolerance: 1e-6, solver: Solver::Iterative, ..Rembrandt::new(k) }
+}
+
+fn orthonormality_error(labels: &Matrix) -> f64 {
+    let k = labels.cols();
+    let mut worst = 0f64;
+    for a in 0..k {
+        for b in 0..k {
+            let dot: f64 = (0..labels.rows()).map(|i| f64::from(labels.row(i)[a]) * f64::from(labels.row(i)[b])).sum();
+            worst = worst.max((dot - f64::from(u8::from(a == b))).abs());
+        }
+    }
+    worst
+}
+
+fn assert_near_optimum(embedding: &Embedding, problem: &Problem, ridge: &[f64], least: f64) {
+    let oracle = oracle(problem, ridge);
+    let k = embedding.report.k;
+    let (captured, best) = (captured(&oracle, &embedding.labels), oracle.best(k));
+    assert!(captured >= least * best, "captured {captured} of {best}");
+    let report = &embedding.report;
+    assert!((report.energy - captured).abs() <= 1e-3 * captured, "reported {} of {captured}", report.energy);
+    let sigmas = (report.trace_estimate - oracle.trace()).abs() / report.trace_error;
+    assert!(sigmas < 5.0, "trace {} ± {} of {}", report.trace_estimate, report.trace_error, oracle.trace());
+    assert!(orthonormality_error(&embedding.labels) < 5e-6);
+}
+
+#[test]
+fn random_and_planted_problems_reach_the_optimum() {
+    for (problem, k) in [(sparse(300, 60, 40, 1), 10), (planted(400, 80, 50, 8, 2), 8), (sparse(50, 200, 30, 3), 5)] {
+        for lambda in [0.01, 1.0, 16.0] {
+            let embedding = fit(&Rembrandt { ridge: lambda, ..thorough(k) }, &problem);
+            let rho = lambda * problem.trace() / problem.d as f64;
+            assert!((embedding.report.rho / rho - 1.0).abs() < 1e-6);
+            assert_near_optimum(&embedding, &problem, &vec![rho; problem.d], 0.9999);
+        }
+    }
+}
+
+#[test]
+fn the_defaults_reach_most_of_the_optimum() {
+    let problem = planted(500, 100, 60, 10, 4);
+    let embedding = fit(&Rembrandt::new(10), &problem);
+    let rho = problem.trace() / problem.d as f64;
+    assert_near_optimum(&embedding, &problem, &vec![rho; problem.d], 0.995);
+    // One gather or scatter for each half of a step, the right side and the product: (q+1)(2·10+2), or less where a
+    // column converges early.
+    assert!(embedding.report.half_passes <= 44.0 && embedding.report.half_passes > 10.0);
+}
+
+#[test]
+fn the_authors_own_check_holds() {
+    // n=1009, d=2007, 105 hidden factors, c=47, k=11, noise 0.01: the span of every prefix of the embedding is the
+    // span of as many top eigenvectors.
+    let problem = common::authors_check();
+    let params = Rembrandt { ridge: 0.01, passes: 60, solver: Solver::Direct, ..Rembrandt::new(11) };
+    let embedding = fit(&params, &problem);
+    let rho = 0.01 * problem.trace() / problem.d as f64;
+    let oracle = oracle(&problem, &vec![rho; problem.d]);
+    for prefix in 1..=11 {
+        let sine = oracle.sine(&embedding.labels, prefix);
+        assert!(sine < 0.01, "prefix {prefix}: sine {sine}");
+    }
+}
+
+#[test]
+fn mean_shift_equals_cplst_on_centred_data() {
+    // CPLST (Chen & Lin 2012): top eigenvectors of Yᶜᵀ X (XᵀX + λI)⁻¹ Xᵀ Yᶜ. Its X is centred here too.
+    let problem = sparse(300, 40, 30, 5);
+    let embedding = fit(&Rembrandt { center: true, ..thorough(6) }, &problem);
+    let centred = problem.centred();
+    assert_near_optimum(&embedding, &centred, &vec![embedding.report.rho; 40], 0.9999);
+    let rho = centred.trace() / 40.0;
+    assert!((embedding.report.rho / rho - 1.0).abs() < 1e-5);
+    // The same from data that were centred beforehand, and written out densely.
+    let dense = fit(&Rembrandt { ..thorough(6) }, &centred);
+    assert!((dense.report.energy / embedding.report.energy - 1.0).abs() < 1e-4);
+}
+
+#[test]
+fn the_intercept_of_the_mean_shift_predicts_the_mean_at_the_mean() {
+    let problem = sparse(300, 40, 30, 6);
+    let e = fit(&Rembrandt { center: true, ..thorough(6) }, &problem);
+    let mean = |m: &dyn Fn(usize, usize) -> f64, j: usize| (0..300).map(|i| m(i, j)).sum::<f64>() / 300.0;
+    for j in 0..6 {
+        let x: f64 = (0..40).map(|f| mean(&|i, f| problem.x[(i, f)], f) * f64::from(e.projection.row(f)[j])).sum();
+        let y: f64 = (0..30).map(|l| mean(&|i, l| problem.y[(i, l)], l) * f64::from(e.labels.row(l)[j])).sum();
+        assert!((x + f64::from(e.intercept[j]) - y).abs() < 1e-4);
+    }
+}
+
+#[test]
+fn a_constant_feature_is_not_penalised_unless_the_authors_convention_is_asked_for() {
+    let problem = sparse(200, 30, 25, 7);
+    let with_constant = problem.with_constant();
+    let lambda = 2.0;
+    let ours = fit(&Rembrandt { bias: true, ridge: lambda, ..thorough(5) }, &problem);
+    let rho = lambda * problem.trace() / 30.0;
+    assert!((ours.report.rho / rho - 1.0).abs() < 1e-6);
+    let mut ridge = vec![rho; 31];
+    ridge[30] = 0.0;
+    assert_near_optimum(&ours, &with_constant, &ridge, 0.9999);
+    assert_eq!((ours.projection.rows(), ours.intercept.len()), (30, 5));
+    assert!(ours.intercept.iter().any(|v| v.abs() > 1e-3));
+
+    let convention = RidgeConvention::Authors;
+    let authors = fit(&Rembrandt { bias: true, ridge: lambda, ridge_convention: convention, ..thorough(5) }, &problem);
+    let rho = lambda * with_constant.trace() / 31.0;
+    assert!((authors.report.rho / rho - 1.0).abs() < 1e-6);
+    assert_near_optimum(&authors, &with_constant, &[rho; 31], 0.9999);
+}
+
+#[test]
+fn integer_weights_equal_repeated_rows() {
+    let mut problem = sparse(100, 30, 20, 8);
+    problem.weights = Some((0..100).map(|i| (i % 4) as f32).collect());
+    for (center, bias) in [(false, false), (true, false), (false, true)] {
+        let params = Rembrandt { center, bias, ..thorough(5) };
+        let (weighted, repeated) = (fit(&params, &problem), fit(&params, &problem.repeated()));
+        assert!((weighted.report.rho / repeated.report.rho - 1.0).abs() < 1e-6);
+        assert!((weighted.report.energy / repeated.report.energy - 1.0).abs() < 1e-4);
+        let worst = weighted.spectrum.iter().zip(&repeated.spectrum).map(|(a, b)| (a / b - 1.0).abs());
+        assert!(worst.fold(0.0, f64::max) < 1e-3);
+    }
+}
+
+#[test]
+fn scaling_the_features_changes_nothing() {
+    let problem = planted(200, 40, 30, 5, 9);
+    let reference = fit(&Rembrandt::new(5), &problem);
+    for (factor, exactly) in [(1024.0, true), (1.0 / 64.0, true), (3e4, false), (1e-4, false)] {
+        let scaled = fit(&Rembrandt::new(5), &problem.scaled(factor));
+        if exactly {
+            // A power of two moves exponents and nothing else.
+            assert_eq!(scaled.labels, reference.labels);
+            assert_eq!(scaled.spectrum, reference.spectrum);
+        } else {
+            assert!((scaled.report.energy / reference.report.energy - 1.0).abs() < 1e-4);
+        }
+    }
+}
+
+#[test]
+fn permuting_labels_permutes_rows() {
+    let problem = planted(300, 50, 40, 6, 10);
+    let order: Vec<usize> = (0..40).map(|l| (l * 7 + 3) % 40).collect();
+    let (a, b) = (fit(&thorough(6), &problem), fit(&thorough(6), &problem.with_labels(&order)));
+    // Directions are unique up to sign, which the largest entry decides: compare the geometry EEᵀ.
+    let gram = |e: &Matrix, i: usize, j: usize| -> f64 {
+        e.row(i).iter().zip(e.row(j)).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
+    };
+    for i in 0..40 {
+        for j in 0..40 {
+            let difference = gram(&a.labels, i, j) - gram(&b.labels, order[i], order[j]);
+            assert!(difference.abs() < 1e-3, "labels {i} and {j}: {difference}");
+        }
+    }
+}
+
+#[test]
+fn a_thousand_passes_and_a_thousand_steps_stay_finite() {
+    let problem = sparse(60, 30, 25, 11);
+    for preconditioner in [Preconditioner::Diagonal, Preconditioner::None] {
+        for lambda in [0.0, 1e-6, 1.0] {
+            let params = Rembrandt {
+                passes: 1000,
+                cg_steps: if lambda == 1.0 { 1000 } else { 200 },
+                tolerance: 0.0,
+                ridge: lambda,
+                preconditioner,
+                solver: Solver::Iterative,
+                ..Rembrandt::new(10)
+            };
+            let e = fit(&Rembrandt { passes: 20, ..params.clone() }, &problem);
+            let many = fit(&Rembrandt { cg_steps: 5, ..params }, &problem);
+            for e in [e, many] {
+                let finite = e.labels.as_slice().iter().chain(e.projection.as_slice()).all(|v| v.is_finite());
+                assert!(finite && e.report.energy.is_finite() && e.report.energy > 0.0);
+                assert!(orthonormality_error(&e.labels) < 5e-6);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_direct_solver_gives_the_same_answer() {
+    let problem = planted(300, 40, 50, 6, 12);
+    for (bias, center) in [(false, false), (true, false), (false, true)] {
+        let params = Rembrandt { bias, center, ..thorough(6) };
+        let iterative = fit(&params, &problem);
+        let direct = fit(&Rembrandt { solver: Solver::Direct, ..params }, &problem);
+        assert_eq!((&*iterative.report.solver, &*direct.report.solver), ("iterative", "direct"));
+        assert!((iterative.report.energy / direct.report.energy - 1.0).abs() < 1e-5);
+        let largest = iterative.projection.as_slice().iter().fold(0f32, |m, v| m.max(v.abs()));
+        let same = iterative.projection.as_slice().iter().zip(direct.projection.as_slice());
+        assert!(same.fold(0f32, |m, (a, b)| m.max((a - b).abs())) < 2e-3 * largest);
+    }
+    // Chosen by cost: few features, many steps.
+    let auto = fit(&Rembrandt { cg_steps: 100, ..Rembrandt::new(6) }, &problem);
+    assert_eq!(auto.report.solver, "direct");
+}
+
+#[test]
+fn the_projection_has_its_own_ridge_and_stopping_rule() {
+    let problem = planted(300, 40, 50, 6, 13);
+    let plain = fit(&thorough(6), &problem);
+    let own = ProjectionParams { ridge: Some(50.0), cg_steps: Some(200), tolerance: Some(1e-6) };
+    let strong = fit(&Rembrandt { projection: own, ..thorough(6) }, &problem);
+    assert_eq!(plain.labels, strong.labels);
+    assert_eq!(plain.spectrum, strong.spectrum, "the energy is the embedding's, whatever the projection");
+    assert!((strong.report.projection_rho / plain.report.rho - 50.0).abs() < 1e-4);
+    let norm = |m: &Matrix| m.as_slice().iter().map(|v| f64::from(*v).powi(2)).sum::<f64>();
+    assert!(norm(&strong.projection) < 0.5 * norm(&plain.projection));
+    // The regression itself, against the normal equations.
+    let residual = problem.normal_residual(&strong.labels, &strong.projection, strong.report.projection_rho);
+    assert!(residual < 1e-4, "relative residual {residual}");
+}
+
+#[test]
+fn corners_have_defined_results() {
+    // One example, one feature, one label.
+    let one = Problem::new(1, 1, 1, |_, _| 2.0, |_, _| 1.0);
+    let e = fit(&Rembrandt { ridge: 0.0, ..Rembrandt::new(1) }, &one);
+    assert_eq!((e.labels.as_slice(), e.report.rank), (&[1.0][..], 1));
+    assert!((e.projection.row(0)[0] - 0.5).abs() < 1e-6 && (e.spectrum[0] - 1.0).abs() < 1e-6);
+
+    // No feature ever occurs: rank 0, an arbitrary orthonormal basis.
+    let blank = Problem::new(10, 4, 5, |_, _| 0.0, |i, l| f64::from(u8::from(i % 5 == l)));
+    let e = fit(&Rembrandt::new(3), &blank);
+    assert_eq!((e.report.rank, e.report.energy, e.report.energy_fraction), (0, 0.0, 0.0));
+    assert!(orthonormality_error(&e.labels) < 1e-6 && e.projection.as_slice().iter().all(|v| *v == 0.0));
+
+    // Fewer features than dimensions: rank d, completed to k; c < k + p.
+    let narrow = sparse(100, 3, 12, 14);
+    let e = fit(&Rembrandt::new(8), &narrow);
+    assert_eq!(e.report.rank, 3);
+    assert!(orthonormality_error(&e.labels) < 1e-5);
+    assert_eq!(&e.spectrum[3..], &[0.0; 5]);
+    assert!((0..3).all(|i| e.projection.row(i)[3..] == [0.0; 5]));
+
+    // Labels and features that never occur, duplicated rows, a constant feature, labels in every row.
+    let odd = Problem::new(
+        60,
+        6,
+        8,
+        |i, f| [1.0, (i % 3) as f64, 0.0, 0.5, (i % 3) as f64, 0.0][f],
+        |i, l| f64::from(u8::from(l == i % 3 || l == 7)),
+    );
+    let e = fit(&Rembrandt { ridge: 1e-3, ..Rembrandt::new(3) }, &odd);
+    assert!(e.report.energy.is_finite() && orthonormality_error(&e.labels) < 1e-5);
+    assert_eq!(e.projection.row(2), &[0.0; 3]);
+    for unseen in 3..7 {
+        assert!(e.labels.row(unseen)[..e.report.rank].iter().all(|v| v.abs() < 1e-6));
+    }
+
+    // Bad requests.
+    let message = |k| Rembrandt::new(k).fit(&one.dataset(), &mut Run::default()).unwrap_err().to_string();
+    assert_eq!(message(2), "k: 2 dimensions are more than the 1 labels of the data");
+    let huge = Problem::new(4, 2, 2, |_, _| 1e30, |i, l| f64::from(u8::from(i % 2 == l)));
+    let e = Rembrandt::new(1).fit(&huge.dataset(), &mut Run::default()).unwrap_err();
+    assert!(e.to_string().contains("too large"), "{e}");
+}
+
+#[test]
+fn a_watcher_sees_progress_and_can_stop() {
+    let problem = sparse(100, 30, 20, 15);
+    let params = Rembrandt { solver: Solver::Iterative, tolerance: 0.0, ..Rembrandt::new(5) };
+    let (mut last, mut total) = (0, 0);
+    let mut run = Run::watched(|p| {
+        assert!(p.done > last && p.done <= p.total);
+        (last, total) = (p.done, p.total);
+        true
+    });
+    params.fit(&problem.dataset(), &mut run).unwrap();
+    drop(run);
+    assert_eq!(last, total, "the work that was announced is the work that was done");
+    let mut calls = 0;
+    let mut run = Run::watched(|_| {
+        calls += 1;
+        calls < 3
+    });
+    let stopped = params.fit(&problem.dataset(), &mut run).unwrap_err();
+    assert!(matches!(stopped, rembrandt::Error::Cancelled));
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_and_another_seed_the_same_energy() {
+    let problem = planted(500, 60, 70, 8, 16);
+    let run = |seed, panel, threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let params = Rembrandt { seed, panel, solver: Solver::Iterative, ..Rembrandt::new(20) };
+        pool.install(|| fit(&params, &problem))
+    };
+    let reference = run(1, 64, 1);
+    for (panel, threads) in [(64, 2), (64, 5), (1, 2), (7, 5), (40, 1), (1000, 2)] {
+        let e = run(1, panel, threads);
+        assert_eq!(e.labels, reference.labels, "panel {panel}, {threads} threads");
+        assert_eq!(e.projection, reference.projection, "panel {panel}, {threads} threads");
+        assert_eq!((e.spectrum, e.report), (reference.spectrum.clone(), reference.report.clone()));
+    }
+    let other = run(2, 64, 2);
+    assert_ne!(other.labels, reference.labels);
+    assert!((other.report.energy / reference.report.energy - 1.0).abs() < 0.01);
+}
+
+#[test]
+fn rows_are_checked_at_the_door() {
+    let problem = sparse(10, 5, 5, 17);
+    let rows = problem.rows();
+    assert!(Dataset::from_rows(&rows, 3, 5).is_err(), "ids beyond the number of features");
+    let mut bad = problem.rows();
+    bad.weights = Some(vec![1.0; 3]);
+    assert!(Dataset::from_rows(&bad, 5, 5).is_err(), "as many weights as rows");
+    for value in [f32::NAN, f32::INFINITY] {
+        let mut bad = problem.rows();
+        bad.x.push(0, value);
+        bad.x.end_row();
+        bad.y.end_row();
+        assert!(Dataset::from_rows(&bad, 5, 5).is_err(), "{value}");
+    }
+}
