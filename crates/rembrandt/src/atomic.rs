@@ -59,7 +59,7 @@ pub fn check_target(path: &Path) -> Result<()> {
     }
     match create(&dir, &prefix) {
         Ok(_) => Ok(()),
-        Err(e) => Err(Error::file(path, format!("cannot write into directory {}: {e}", dir.display()))),
+        Err(e) => Err(Error::file(path, format!("cannot write into directory {}: {}", dir.display(), e.kind()))),
     }
 }
 

@@ -8,7 +8,7 @@ use rembrandt::{Error, Examples, Side};
 use serde_json::json;
 
 use crate::args::ConvertArgs;
-use crate::output::{count, facts, print, print_json, short};
+use crate::output::{count, facts, print, print_json};
 use crate::progress::Display;
 use crate::source;
 
@@ -45,7 +45,7 @@ pub fn run(args: &ConvertArgs) -> anyhow::Result<()> {
             "entries",
             format!("{} of features, {} of labels", HumanCount(data.nnz(Side::X)), HumanCount(data.nnz(Side::Y))),
         ),
-        ("time", format!("{} s", short(seconds))),
+        ("time", format!("{seconds:.2} s")),
         ("wrote", format!("{} ({})", args.output.display(), BinaryBytes(data.bytes()))),
     ]))
 }

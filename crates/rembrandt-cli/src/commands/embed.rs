@@ -49,8 +49,15 @@ pub fn run(args: &EmbedArgs) -> anyhow::Result<()> {
 
     let fitted = fit(&params, &data, &mut display, &mut seconds);
     display.clear();
+    let embedding = fitted?;
+    if embedding.report.rank < params.k {
+        display.note(&format!(
+            "the features tell only {} of {} directions apart: the rest are arbitrary and count for nothing",
+            embedding.report.rank, params.k
+        ));
+    }
     let file = EmbeddingFile {
-        embedding: fitted?,
+        embedding,
         params,
         label_names: data.label_names().map(<[String]>::to_vec),
         feature_names: data.feature_names().map(<[String]>::to_vec),
@@ -143,11 +150,8 @@ fn summary(file: &EmbeddingFile, data: &Dataset, seconds: &Seconds, outputs: &[s
     let report = &file.embedding.report;
     let (n, d, c) = (report.shape.n as u64, report.shape.d as u64, report.shape.c as u64);
     let mut time = format!(
-        "{} s: reading {}, embedding {}, projection {}",
-        short(seconds.total),
-        short(seconds.read),
-        short(seconds.embed),
-        short(seconds.projection)
+        "{:.2} s: reading {:.2}, embedding {:.2}, projection {:.2}",
+        seconds.total, seconds.read, seconds.embed, seconds.projection
     );
     if let Some(bytes) = memory::peak() {
         time.push_str(&format!("; at most {} of memory", BinaryBytes(bytes)));

@@ -67,6 +67,12 @@ fn truncated_compressed_files() {
 fn nothing_to_work_on() {
     refused("", &[]);
     refused(gz(b""), &[]);
+    let desk = Desk::new();
+    for (text, part) in [("0 3 2\n", "no examples"), ("1 0 2\n0 \n", "no features"), ("1 3 0\n 0:1\n", "no labels")] {
+        desk.write("train.txt", text);
+        let sentence = desk.refused("embed train.txt -k 1 -o out");
+        assert!(sentence.contains(part), "{sentence}");
+    }
 }
 
 #[test]

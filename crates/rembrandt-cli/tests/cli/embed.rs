@@ -128,10 +128,17 @@ fn data_without_signal_are_embedded_all_the_same() {
     let json = desk.json("embed train.txt -k 2 -o out --json");
     assert_eq!(json["rank"].as_u64(), Some(1));
     assert_eq!(desk.json("inspect out --json")["report"]["rank"].as_u64(), Some(1));
-    // No example has both a label and a feature.
-    desk.write("train.txt", "2 3 3\n0 \n 1:1\n");
-    if desk.run("embed train.txt -k 2 -o zero").code == 0 {
-        desk.ok("inspect zero");
+    // No example has both a label and a feature, none has a label, none has a feature.
+    for rows in ["0 \n 1:1\n", " 0:1\n 1:1\n", "0 \n1 \n"] {
+        desk.write("train.txt", format!("2 3 3\n{rows}"));
+        desk.ok("convert train.txt -o train.rmb");
+        assert_eq!(desk.json("inspect train.rmb --json --verify")["n"].as_u64(), Some(2));
+        for train in ["train.txt", "train.rmb"] {
+            let json = desk.json(&format!("embed {train} -k 2 -o out --json"));
+            assert_eq!((json["rank"].as_u64(), json["energy"].as_f64()), (Some(0), Some(0.0)), "{rows:?}");
+            assert_eq!(desk.json("inspect out --json")["report"]["rank"].as_u64(), Some(0));
+            assert!(desk.refused("neighbors out 0").contains("no direction"));
+        }
     }
 }
 

@@ -207,7 +207,9 @@ impl ChunkBuilder {
             }
             put(&mut words, &columns.ids);
             put(&mut words, &columns.ptr);
-            put(&mut words, bytemuck::cast_slice(&columns.rows));
+            // Two to a word by hand: a vector of 16-bit numbers, an empty one above all, may lie between two words.
+            let pairs = columns.rows.chunks_exact(2).map(|pair| u32::from(pair[0]) | u32::from(pair[1]) << 16);
+            put(&mut words, &pairs.collect::<Vec<u32>>());
             if let Some(values) = &columns.values {
                 put(&mut words, bytemuck::cast_slice(values));
             }
