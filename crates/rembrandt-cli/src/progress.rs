@@ -1,9 +1,10 @@
 //! Progress on standard error: a bar on a terminal, now and then a line elsewhere, nothing when asked to be quiet.
 
+use std::fmt::Write;
 use std::io::{IsTerminal, stderr};
 use std::time::{Duration, Instant};
 
-use indicatif::{DecimalBytes, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{DecimalBytes, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use crate::failure::say;
 
@@ -78,8 +79,9 @@ impl Display {
         if new_stage && (first || self.stage == "reading") {
             self.began = Instant::now();
             if let Kind::Bar(bar) = &self.kind {
-                bar.reset();
                 bar.set_style(style(unit, total.is_some()));
+                bar.set_message(stage);
+                bar.reset();
             }
         }
         self.stage = stage;
@@ -123,9 +125,15 @@ fn style(unit: Unit, bounded: bool) -> ProgressStyle {
     let template = match (unit, bounded) {
         (Unit::Bytes, true) => "{msg:>14} {wide_bar} {bytes}/{total_bytes} {binary_bytes_per_sec} {eta} left",
         (Unit::Bytes, false) => "{msg:>14} {spinner} {bytes} {binary_bytes_per_sec}",
-        (Unit::Work, _) => "{msg:>14} {wide_bar} {percent}% {per_sec} columns {eta} left",
+        (Unit::Work, _) => "{msg:>14} {wide_bar} {percent}% {columns} {eta} left",
     };
-    ProgressStyle::with_template(template).expect("the templates are valid").progress_chars("=> ")
+    ProgressStyle::with_template(template)
+        .expect("the templates are valid")
+        .with_key("columns", |state: &ProgressState, out: &mut dyn Write| {
+            // A formatter that refuses a few characters is not worth stopping for.
+            let _ = write!(out, "{:.0} columns/s", state.per_sec());
+        })
+        .progress_chars("=> ")
 }
 
 #[cfg(test)]

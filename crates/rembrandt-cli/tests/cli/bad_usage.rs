@@ -83,3 +83,24 @@ fn more_memory_than_allowed() {
     }
     desk.ok("embed train.txt -k 5 -o out --max-memory 1G");
 }
+
+/// A limit on the size of files stands for a full disk: a surprise, not the user's mistake.
+#[cfg(unix)]
+#[test]
+fn a_full_disk_leaves_the_old_result_and_no_debris() {
+    let desk = Desk::with_data();
+    desk.write("out", "old");
+    for command in ["embed train.txt -k 5 -o out -q", "convert train.txt -o out -q"] {
+        let script = format!("trap '' XFSZ; ulimit -f 1; exec \"$0\" {command}");
+        let output = std::process::Command::new("sh")
+            .args(["-c", &script, env!("CARGO_BIN_EXE_rembrandt")])
+            .current_dir(desk.path("."))
+            .output()
+            .unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{command}: {stderr}");
+        assert!(stderr.starts_with("error: out: ") && stderr.lines().count() == 1, "{stderr}");
+        assert_eq!(desk.read("out"), b"old");
+        assert_eq!(desk.files(), ["out", "train.txt"]);
+    }
+}
