@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use super::batch::{Axis, Syntax, lines_of, show};
+use super::batch::{Syntax, lines_of};
+use super::column::{Axis, show};
 use super::number;
 use super::sparse::{self, Comments};
 use super::{Format, Ids, ReadOptions, vw};

@@ -39,6 +39,7 @@
 //! ```
 
 mod batch;
+mod column;
 mod detect;
 mod names;
 mod number;
@@ -106,7 +107,7 @@ impl FromStr for Format {
             "svmlight" | "libsvm" => Ok(Format::Svmlight),
             "vw" => Ok(Format::Vw),
             _ => {
-                let reason = format!("{} is not one of auto, xmc, svmlight, vw", batch::show(text));
+                let reason = format!("{} is not one of auto, xmc, svmlight, vw", column::show(text));
                 Err(Error::parameter("format", reason))
             }
         }
@@ -145,7 +146,7 @@ impl FromStr for Ids {
             "auto" => Ok(Ids::Auto),
             "numbers" => Ok(Ids::Numbers),
             "words" => Ok(Ids::Words),
-            _ => Err(Error::parameter("ids", format!("{} is not one of auto, numbers, words", batch::show(text)))),
+            _ => Err(Error::parameter("ids", format!("{} is not one of auto, numbers, words", column::show(text)))),
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::batch::{self, Axis};
+use super::batch;
+use super::column::Axis;
 use super::pipeline::{Contents, Ids};
 use super::source::{self, Blocks, Sizes, Source};
 use crate::data::Side;
@@ -58,15 +59,15 @@ impl Naming {
                 Err(Error::parameter(parameter, reason))
             }
             (Some((file, names)), Some(promised)) if names.len() != promised as usize => {
-                Err(self.misfit(file, names.len(), promised.into()))
+                Err(Error::file(file, self.misfit(names.len(), promised.into())))
             }
             _ => Ok(()),
         }
     }
 
-    fn misfit(&self, path: &Path, count: usize, width: u64) -> Error {
+    fn misfit(&self, count: usize, width: u64) -> String {
         let (what, _, letter) = self.words();
-        Error::file(path, format!("the number of names is {count}, but the data have {letter} = {width} {what}"))
+        format!("the number of names is {count}, but the data have {letter} = {width} {what}")
     }
 
     /// The number of ids and their names, once the file has been read. `folder` is where to look for a side file.
@@ -76,7 +77,7 @@ impl Naming {
         folder: Option<&Path>,
         path: &Path,
     ) -> Result<(usize, Option<Vec<String>>)> {
-        let (what, _, letter) = self.words();
+        let (what, ..) = self.words();
         let ids: &Ids = if self.side == Side::X { &contents.features } else { &contents.labels };
         if let Some(names) = ids.names() {
             return Ok((names.len(), Some(names)));
@@ -87,11 +88,10 @@ impl Naming {
         let fits = |count: usize| if promised.is_some() { count as u64 == width } else { count as u64 >= width };
         if let Some((file, names)) = &self.given {
             let count = names.len();
-            return if fits(count) {
-                Ok((count, self.given.map(|(_, names)| names)))
-            } else {
-                Err(self.misfit(file, count, width))
-            };
+            if !fits(count) {
+                return Err(Error::file(file, self.misfit(count, width)));
+            }
+            return Ok((count, self.given.map(|(_, names)| names)));
         }
         let Some(file) = folder.and_then(|folder| side_file(folder, what, path)) else {
             return Ok((width as usize, None));
@@ -99,15 +99,7 @@ impl Naming {
         let shown = file.display();
         let (note, names) = match read_names(&file) {
             Ok(names) if fits(names.len()) => (format!("{what} are named by {shown}"), Some(names)),
-            Ok(names) => {
-                let count = names.len();
-                (
-                    format!(
-                        "{shown} is ignored: the number of names is {count}, but the data have {letter} = {width} {what}"
-                    ),
-                    None,
-                )
-            }
+            Ok(names) => (format!("{shown} is ignored: {}", self.misfit(names.len(), width)), None),
             Err(error) => (format!("{shown} is ignored, because it cannot be read ({error})"), None),
         };
         contents.notes.push(note);

@@ -9,7 +9,8 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, TryRecvError};
 
-use super::batch::{self, Axis, Column, Parsed, Syntax};
+use super::batch::{self, Parsed, Syntax};
+use super::column::{Axis, Column};
 use super::detect::{self, Found, Header};
 use super::source::{Blocks, Sizes, Source, Stop};
 use super::vocabulary::Vocabulary;

@@ -132,8 +132,10 @@ impl Stop {
             }
             Stop::Broken(source) if packing == Packing::Plain => Error::Io { path: path.to_owned(), source },
             Stop::Broken(source) => {
-                let ended = source.kind() == io::ErrorKind::UnexpectedEof;
-                let what = if ended { "ends too early" } else { "is damaged" };
+                let what = match source.kind() {
+                    io::ErrorKind::UnexpectedEof => "ends too early".into(),
+                    _ => format!("is damaged, {source}"),
+                };
                 let reason = format!("the {kind} stream {what} (good lines: {lines}); copy or make the file again");
                 Error::file(path, reason)
             }

@@ -1,6 +1,7 @@
 //! The grammar that XMC and svmlight files share: `label,label id:value id:value …`.
 
-use super::batch::{Batch, finite, show};
+use super::batch::Batch;
+use super::column::{finite, show};
 use super::number;
 
 /// Where `#` begins a comment.

@@ -1,6 +1,7 @@
 //! Vowpal Wabbit: `label [importance] ['tag]|namespace feature:value feature |namespace …`.
 
-use super::batch::{Batch, finite, show};
+use super::batch::Batch;
+use super::column::{finite, show};
 use super::number;
 
 const SPACES: [char; 2] = [' ', '\t'];

@@ -78,8 +78,11 @@ fn broken_streams_say_what_was_good() {
         let mut damaged = packed.clone();
         let middle = packed.len() / 2;
         damaged[middle..middle + 64].fill(0x55);
-        let message = refusal(&damaged);
-        assert!(message.starts_with("data.txt"), "{message}");
+        // Damage shows as such, or as text that makes no sense, whichever comes first.
+        match read_text(&damaged).unwrap_err() {
+            crate::Error::File { reason, .. } => assert!(reason.contains("stream is damaged, "), "{reason}"),
+            error => assert!(matches!(error, crate::Error::Line { .. }), "{error}"),
+        }
     }
 }
 

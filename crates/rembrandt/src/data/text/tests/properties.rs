@@ -120,8 +120,6 @@ fn renumber(rows: Vec<Row>, summary: &Summary) -> Vec<Row> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
-
     #[test]
     fn xmc_comes_back(rows in rows(), manner in manner(), header in any::<bool>()) {
         let (d, c) = widths(&rows);
