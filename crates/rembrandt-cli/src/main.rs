@@ -1,2 +1,22 @@
-//! x
-fn main() {}
+//! The `rembrandt` command line: label embeddings for classification with very many labels.
+
+mod args;
+mod commands;
+mod failure;
+mod memory;
+mod output;
+mod progress;
+mod source;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    std::panic::set_hook(Box::new(failure::report_panic));
+    let arguments = args::Arguments::parse();
+    match commands::run(arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => failure::report(&e),
+    }
+}

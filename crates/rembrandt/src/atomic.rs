@@ -1,61 +1,111 @@
-//! Files that appear whole or not at all.
-//!
-//! Everything that this project writes goes to a temporary file beside its target, is brought to the disk, and is then
-//! renamed. A run that is killed leaves the old file as it was.
+//! Files that appear whole or not at all: written beside the target, then renamed onto it.
 
-use std::path::Path;
-use std::time::Duration;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use tempfile::NamedTempFile;
 
 use crate::{Error, Result};
 
-/// Temporary files older than this were left by a killed run and are swept away.
+/// Letters that make a temporary name unique.
+const UNIQUE: usize = 6;
+
+/// A temporary file this old that nobody has written to since belongs to a process that was killed.
 const STALE: Duration = Duration::from_secs(60);
 
 /// A temporary file beside `path`. It is removed when it is dropped without [`persist`].
 pub(crate) fn temporary(path: &Path) -> Result<NamedTempFile> {
-    let directory = directory(path);
-    let prefix = prefix(path);
-    sweep(directory, &prefix);
-    let file = tempfile::Builder::new().prefix(&prefix).rand_bytes(8).tempfile_in(directory);
-    file.map_err(Error::io(path))
+    refuse_special(path)?;
+    let (dir, prefix) = split(path)?;
+    remove_stale(&dir, &prefix);
+    create(&dir, &prefix).map_err(Error::io(path))
 }
 
 /// Brings the file to the disk and gives it its name.
 pub(crate) fn persist(file: NamedTempFile, path: &Path) -> Result<()> {
     file.as_file().sync_all().map_err(Error::io(path))?;
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        // Temporary files are private; a result is as readable as the file it replaces or as any new file.
-        let mode = std::fs::metadata(path).map_or(0o644, |m| m.permissions().mode());
-        let permissions = std::fs::Permissions::from_mode(mode);
-        file.as_file().set_permissions(permissions).map_err(Error::io(path))?;
+    // A result is as readable as the file it replaces.
+    if let Ok(old) = fs::metadata(path) {
+        file.as_file().set_permissions(old.permissions()).map_err(Error::io(path))?;
     }
     file.persist(path).map_err(|e| Error::io(path)(e.error))?;
+    // The rename is durable once the directory is; where directories cannot be synced it is as good as it gets.
+    let _ = split(path).map(|(dir, _)| File::open(dir).and_then(|dir| dir.sync_all()));
     Ok(())
 }
 
-fn directory(path: &Path) -> &Path {
-    path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
+/// Writes a file through `write` so that `path` holds either its old content or all of the new one, even if the
+/// process or the machine stops in between.
+pub(crate) fn write(path: &Path, write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>) -> Result<()> {
+    let file = temporary(path)?;
+    let mut out = BufWriter::with_capacity(1 << 20, file.as_file());
+    let written = write(&mut out).and_then(|()| out.flush());
+    // What a failed write left in the buffer must not be tried once more on dropping it.
+    let _ = out.into_parts();
+    written.map_err(Error::io(path))?;
+    persist(file, path)
 }
 
-fn prefix(path: &Path) -> String {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    format!(".{name}.tmp")
+/// Checks that a file can be written at `path`, without touching what may be there: for refusing hours of work whose
+/// result would have nowhere to go.
+pub fn check_target(path: &Path) -> Result<()> {
+    refuse_special(path)?;
+    let (dir, prefix) = split(path)?;
+    if !dir.is_dir() {
+        let reason = format!("its directory {} does not exist: make it first", dir.display());
+        return Err(Error::file(path, reason));
+    }
+    match create(&dir, &prefix) {
+        Ok(_) => Ok(()),
+        Err(e) => Err(Error::file(path, format!("cannot write into directory {}: {}", dir.display(), e.kind()))),
+    }
 }
 
-/// Removes what killed runs left. Never fails: the worst that happens is that a file stays.
-fn sweep(directory: &Path, prefix: &str) {
-    for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
-        let ours = entry.file_name().to_str().is_some_and(|name| {
-            name.strip_prefix(prefix)
-                .is_some_and(|rest| rest.len() == 8 && rest.bytes().all(|b| b.is_ascii_alphanumeric()))
-        });
-        let age = entry.metadata().and_then(|m| m.modified()).map(|t| t.elapsed().unwrap_or_default());
-        if ours && age.is_ok_and(|age| age > STALE) {
-            let _ = std::fs::remove_file(entry.path());
+/// Renaming onto a device or a directory would fail late or, worse, replace the device.
+fn refuse_special(path: &Path) -> Result<()> {
+    match fs::metadata(path) {
+        Ok(m) if m.is_dir() => Err(Error::file(path, "is a directory: name a file to write")),
+        Ok(m) if !m.is_file() => Err(Error::file(path, "is not a regular file: name a file to write")),
+        _ => Ok(()),
+    }
+}
+
+/// The directory of `path` and the beginning of the temporary names that belong to it.
+fn split(path: &Path) -> Result<(PathBuf, String)> {
+    let name = path.file_name().ok_or_else(|| Error::file(path, "is not the name of a file: name a file to write"))?;
+    let dir = match path.parent() {
+        Some(dir) if !dir.as_os_str().is_empty() => dir.to_owned(),
+        _ => PathBuf::from("."),
+    };
+    Ok((dir, format!(".{}.tmp", name.to_string_lossy())))
+}
+
+fn create(dir: &Path, prefix: &str) -> io::Result<NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(prefix).rand_bytes(UNIQUE);
+    #[cfg(unix)]
+    {
+        // Temporary files are private by default; this one becomes a file like any other, subject to the umask.
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(fs::Permissions::from_mode(0o666));
+    }
+    builder.tempfile_in(dir)
+}
+
+/// Removes what killed writers of the same target left behind. Failing to is no reason not to write.
+fn remove_stale(dir: &Path, prefix: &str) {
+    let now = SystemTime::now();
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let unique = name.to_str().and_then(|n| n.strip_prefix(prefix)).unwrap_or_default();
+        if unique.len() != UNIQUE || !unique.bytes().all(|b| b.is_ascii_alphanumeric()) {
+            continue;
+        }
+        let age = entry.metadata().and_then(|m| m.modified()).ok().and_then(|t| now.duration_since(t).ok());
+        if age.is_some_and(|age| age > STALE) {
+            let _ = fs::remove_file(entry.path());
         }
     }
 }
@@ -63,38 +113,55 @@ fn sweep(directory: &Path, prefix: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write;
 
-    #[test]
-    fn an_unfinished_file_leaves_the_old_one_and_no_debris() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("model");
-        std::fs::write(&path, "old").unwrap();
-        let mut file = temporary(&path).unwrap();
-        file.write_all(b"half").unwrap();
-        drop(file);
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), "old");
-        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
-        let mut file = temporary(&path).unwrap();
-        file.write_all(b"new").unwrap();
-        persist(file, &path).unwrap();
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), "new");
+    fn names(dir: &Path) -> Vec<String> {
+        let mut names: Vec<_> =
+            fs::read_dir(dir).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
     }
 
     #[test]
-    fn debris_of_killed_runs_is_swept_and_nothing_else() {
+    fn a_failed_write_leaves_the_old_file_and_no_debris() {
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("model");
-        let old = std::time::SystemTime::now() - 2 * STALE;
-        for name in [".model.tmpAbCd1234", ".model.tmp-notes", ".other.tmpAbCd1234"] {
-            let file = std::fs::File::create(dir.path().join(name)).unwrap();
-            file.set_modified(old).unwrap();
+        let path = dir.path().join("out");
+        write(&path, |w| w.write_all(b"old")).unwrap();
+        let failed = write(&path, |w| {
+            w.write_all(b"new")?;
+            Err(io::Error::other("disk full"))
+        });
+        assert!(failed.unwrap_err().to_string().ends_with("out: disk full"));
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        assert_eq!(names(dir.path()), ["out"]);
+    }
+
+    #[test]
+    fn only_stale_files_of_the_same_target_are_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let old = SystemTime::now() - Duration::from_secs(3600);
+        for name in [".out.tmpabc123", ".other.tmpabc123", ".out.tmplonger-than-ours"] {
+            File::create(dir.path().join(name)).unwrap().set_modified(old).unwrap();
         }
-        std::fs::File::create(dir.path().join(".model.tmpRunning1")).unwrap();
-        std::fs::File::create(dir.path().join(".model.tmpRunning")).unwrap();
-        drop(temporary(&path).unwrap());
-        let mut left: Vec<_> = std::fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
-        left.sort();
-        assert_eq!(left, [".model.tmp-notes", ".model.tmpRunning", ".model.tmpRunning1", ".other.tmpAbCd1234"]);
+        File::create(dir.path().join(".out.tmpfresh1")).unwrap();
+        write(&dir.path().join("out"), |w| w.write_all(b"x")).unwrap();
+        assert_eq!(names(dir.path()), [".other.tmpabc123", ".out.tmpfresh1", ".out.tmplonger-than-ours", "out"]);
+    }
+
+    #[test]
+    fn targets_are_checked() {
+        let dir = tempfile::tempdir().unwrap();
+        check_target(&dir.path().join("out")).unwrap();
+        assert!(names(dir.path()).is_empty());
+        let cases = [
+            (dir.path().to_owned(), "is a directory: name a file to write"),
+            (dir.path().join("no/out"), "does not exist: make it first"),
+            (PathBuf::from("/"), "is a directory: name a file to write"),
+            #[cfg(unix)]
+            (PathBuf::from("/dev/null"), "is not a regular file: name a file to write"),
+        ];
+        for (path, end) in cases {
+            let message = check_target(&path).unwrap_err().to_string();
+            assert!(message.ends_with(end), "{message}");
+        }
     }
 }

@@ -8,6 +8,7 @@ mod error;
 pub mod kernel;
 mod mapped;
 pub mod matrix;
+pub mod model;
 mod run;
 pub mod solve;
 
@@ -15,4 +16,5 @@ pub use data::{Examples, Moments, Shape, Side};
 pub use embed::{Embedding, Rembrandt};
 pub use error::{Error, Result};
 pub use matrix::{MatMut, MatRef, Matrix};
+pub use model::EmbeddingFile;
 pub use run::{Progress, Run};

@@ -86,7 +86,8 @@ pub struct Rembrandt {
     /// The final regression.
     pub projection: ProjectionParams,
     /// Columns solved together. Any width gives the same result; 64 is the fastest in memory, more reads a mapped
-    /// file fewer times.
+    /// file fewer times. Not kept with a result, which does not depend on it.
+    #[serde(skip_serializing)]
     pub panel: usize,
     /// Seed of the random start.
     pub seed: u64,

@@ -1,0 +1,263 @@
+//! What was typed, and how it becomes parameters of the library.
+
+use std::path::{Path, PathBuf};
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand};
+use rembrandt::Rembrandt;
+use rembrandt::data::text::{Format, Ids, ReadOptions};
+use rembrandt::embed::{Preconditioner, Preset, RidgeConvention, Solver};
+use rembrandt::model::Export;
+
+use crate::memory::parse_size;
+
+/// Label embeddings for classification with very many labels.
+#[derive(Parser)]
+#[command(name = "rembrandt", version, arg_required_else_help = true, max_term_width = 100)]
+pub struct Arguments {
+    #[command(subcommand)]
+    pub command: Command,
+    /// Threads to use, all cores by default
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub threads: Option<u16>,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Embed the labels of a data set
+    Embed(Box<EmbedArgs>),
+    /// Turn text into a cache file that opens at once and may be larger than memory
+    Convert(ConvertArgs),
+    /// Say what is in a data, cache or embedding file
+    Inspect(InspectArgs),
+    /// List the labels nearest to one label
+    Neighbors(NeighborsArgs),
+}
+
+/// How text is read.
+#[derive(Args, Clone)]
+pub struct ReadArgs {
+    /// Format of the text
+    #[arg(long, value_parser = choice(FORMATS), help_heading = "Reading")]
+    format: Option<Format>,
+    /// Whether features and labels are written as numbers or as words
+    #[arg(long, value_parser = choice(IDS), help_heading = "Reading")]
+    ids: Option<Ids>,
+    /// File with the name of every label, one per line
+    #[arg(long, value_name = "FILE", help_heading = "Reading")]
+    label_names: Option<PathBuf>,
+    /// File with the name of every feature, one per line
+    #[arg(long, value_name = "FILE", help_heading = "Reading")]
+    feature_names: Option<PathBuf>,
+}
+
+impl ReadArgs {
+    /// The options of the library.
+    pub fn options(&self) -> ReadOptions {
+        ReadOptions {
+            format: self.format.unwrap_or(Format::Auto),
+            ids: self.ids.unwrap_or(Ids::Auto),
+            label_names: self.label_names.clone(),
+            feature_names: self.feature_names.clone(),
+        }
+    }
+
+    /// The first option that was given: a cache file needs none of them.
+    pub fn given(&self) -> Option<&'static str> {
+        let given = [
+            ("format", self.format.is_some()),
+            ("ids", self.ids.is_some()),
+            ("label_names", self.label_names.is_some()),
+            ("feature_names", self.feature_names.is_some()),
+        ];
+        given.into_iter().find_map(|(name, given)| given.then_some(name))
+    }
+
+    /// Files that are read, besides the data.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        self.label_names.iter().chain(&self.feature_names).map(PathBuf::as_path)
+    }
+}
+
+#[derive(Args)]
+#[command(after_help = "Example:\n  rembrandt embed train.txt.gz -k 100 -o labels.safetensors --export word2vec")]
+pub struct EmbedArgs {
+    /// Training data: text, plain or compressed with gzip or zstd, - for standard input, or a cache file
+    pub train: PathBuf,
+    /// Embedding file to write
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Also write files for other tools: npy for NumPy, word2vec for gensim, tsv for the TensorBoard projector; word2vec
+    /// and tsv hold the rows of E·diag(√μ), whose angles are those of `rembrandt neighbors`
+    #[arg(long, value_delimiter = ',', value_parser = choice(EXPORTS))]
+    pub export: Vec<Export>,
+    /// Refuse work that needs more memory, such as 4G; by default what the machine has available
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub max_memory: Option<u64>,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// Print neither progress nor summary
+    #[arg(short, long)]
+    pub quiet: bool,
+    #[command(flatten)]
+    pub params: ParamArgs,
+    #[command(flatten)]
+    pub read: ReadArgs,
+}
+
+/// What to compute. Whatever is not given comes from the preset or is the default of the library.
+#[derive(Args, Default)]
+#[command(next_help_heading = "Algorithm")]
+pub struct ParamArgs {
+    /// Start from the settings of the paper's authors for a data set; other options override them
+    #[arg(long, value_parser = choice(PRESETS))]
+    preset: Option<Preset>,
+    /// Dimension of the embedding [default: 100]
+    #[arg(short)]
+    k: Option<usize>,
+    /// Passes of the range finder; two are worth their cost where the spectrum is flat [default: 1]
+    #[arg(long, value_name = "N")]
+    passes: Option<usize>,
+    /// Extra random directions, dropped at the end [default: 20]
+    #[arg(long, value_name = "N")]
+    oversample: Option<usize>,
+    /// Relative ridge; the strongest knob on text, try 1 to 8 [default: 1]
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
+    ridge: Option<f64>,
+    /// How the relative ridge is scaled [default: features]
+    #[arg(long, value_parser = choice(CONVENTIONS))]
+    ridge_convention: Option<RidgeConvention>,
+    /// Conjugate gradient steps at most in each regression [default: 10]
+    #[arg(long, value_name = "N")]
+    cg_steps: Option<usize>,
+    /// Relative residual at which a regression is done [default: 1e-4]
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
+    tolerance: Option<f64>,
+    /// What the conjugate gradients divide by [default: diagonal]
+    #[arg(long, value_parser = choice(PRECONDITIONERS))]
+    preconditioner: Option<Preconditioner>,
+    /// How the regressions are solved [default: auto]
+    #[arg(long, value_parser = choice(SOLVERS))]
+    solver: Option<Solver>,
+    /// Append a constant feature
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    bias: Option<bool>,
+    /// Subtract the column means of features and labels
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    center: Option<bool>,
+    /// Relative ridge of the final regression [default: that of the embedding]
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
+    projection_ridge: Option<f64>,
+    /// Steps at most of the final regression [default: those of the embedding]
+    #[arg(long, value_name = "N")]
+    projection_steps: Option<usize>,
+    /// Residual at which the final regression is done [default: that of the embedding]
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
+    projection_tolerance: Option<f64>,
+    /// Columns solved together; the result is the same for any width, memory is not [default: 64]
+    #[arg(long, value_name = "COLUMNS")]
+    panel: Option<usize>,
+    /// Seed of the random start [default: 1]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+}
+
+impl ParamArgs {
+    /// The parameters of the library: the preset or the defaults, with what was given put over them.
+    pub fn params(&self) -> Rembrandt {
+        let base = self.preset.map_or_else(Rembrandt::default, Rembrandt::preset);
+        let mut projection = base.projection;
+        projection.ridge = self.projection_ridge.or(projection.ridge);
+        projection.cg_steps = self.projection_steps.or(projection.cg_steps);
+        projection.tolerance = self.projection_tolerance.or(projection.tolerance);
+        Rembrandt {
+            k: self.k.unwrap_or(base.k),
+            oversample: self.oversample.unwrap_or(base.oversample),
+            passes: self.passes.unwrap_or(base.passes),
+            ridge: self.ridge.unwrap_or(base.ridge),
+            ridge_convention: self.ridge_convention.unwrap_or(base.ridge_convention),
+            cg_steps: self.cg_steps.unwrap_or(base.cg_steps),
+            tolerance: self.tolerance.unwrap_or(base.tolerance),
+            preconditioner: self.preconditioner.unwrap_or(base.preconditioner),
+            solver: self.solver.unwrap_or(base.solver),
+            bias: self.bias.unwrap_or(base.bias),
+            center: self.center.unwrap_or(base.center),
+            projection,
+            panel: self.panel.unwrap_or(base.panel),
+            seed: self.seed.unwrap_or(base.seed),
+        }
+    }
+}
+
+#[derive(Args)]
+#[command(after_help = "Example:\n  rembrandt convert train.txt.gz -o train.rmb")]
+pub struct ConvertArgs {
+    /// Data as text, plain or compressed with gzip or zstd, - for standard input
+    pub train: PathBuf,
+    /// Cache file to write
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    #[command(flatten)]
+    pub read: ReadArgs,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// Print neither progress nor summary
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+#[derive(Args)]
+#[command(after_help = "Example:\n  rembrandt inspect labels.safetensors --json")]
+pub struct InspectArgs {
+    /// Data as text, - for standard input, a cache file or an embedding file
+    pub file: PathBuf,
+    #[command(flatten)]
+    pub read: ReadArgs,
+    /// Check every byte of a cache file; text and embedding files always are
+    #[arg(long)]
+    pub verify: bool,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// Print no progress
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+#[derive(Args)]
+#[command(after_help = "Example:\n  rembrandt neighbors labels.safetensors cattle --top 5")]
+pub struct NeighborsArgs {
+    /// Embedding file
+    pub file: PathBuf,
+    /// A label, by name or id
+    pub label: String,
+    /// Number of neighbors
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub top: usize,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+const FORMATS: &[(&str, Format)] =
+    &[("auto", Format::Auto), ("xmc", Format::Xmc), ("svmlight", Format::Svmlight), ("vw", Format::Vw)];
+const IDS: &[(&str, Ids)] = &[("auto", Ids::Auto), ("numbers", Ids::Numbers), ("words", Ids::Words)];
+const EXPORTS: &[(&str, Export)] = &[("npy", Export::Npy), ("word2vec", Export::Word2vec), ("tsv", Export::Tsv)];
+const PRESETS: &[(&str, Preset)] = &[("aloi", Preset::Aloi), ("mulan", Preset::Mulan), ("lshtc", Preset::Lshtc)];
+const CONVENTIONS: &[(&str, RidgeConvention)] =
+    &[("features", RidgeConvention::Features), ("authors", RidgeConvention::Authors)];
+const PRECONDITIONERS: &[(&str, Preconditioner)] =
+    &[("diagonal", Preconditioner::Diagonal), ("none", Preconditioner::None)];
+const SOLVERS: &[(&str, Solver)] =
+    &[("auto", Solver::Auto), ("iterative", Solver::Iterative), ("direct", Solver::Direct)];
+
+/// Parses one of a few words into a type of the library.
+fn choice<T: Copy + Send + Sync + 'static>(choices: &'static [(&'static str, T)]) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(choices.iter().map(|(word, _)| *word))
+        .map(move |typed| choices.iter().find(|(word, _)| *word == typed).expect("clap let only these through").1)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,51 @@
+//! `rembrandt convert`: text to a cache file.
+
+use std::time::Instant;
+
+use indicatif::{BinaryBytes, HumanCount};
+use rembrandt::data::{Dataset, convert};
+use rembrandt::{Error, Examples, Side};
+use serde_json::json;
+
+use crate::args::ConvertArgs;
+use crate::output::{count, facts, print, print_json};
+use crate::progress::Display;
+use crate::source;
+
+pub fn run(args: &ConvertArgs) -> anyhow::Result<()> {
+    if Dataset::is_cache(&args.train) {
+        return Err(Error::file(&args.train, "is a cache file already: use it as it is").into());
+    }
+    source::check_outputs(std::slice::from_ref(&args.output), &args.train, &args.read)?;
+    let began = Instant::now();
+    let mut display = Display::new(args.quiet);
+    let mut watch = |done, total| {
+        display.read(done, total);
+        true
+    };
+    let converted = convert(&args.train, &args.read.options(), &args.output, &mut watch);
+    display.clear();
+    let (data, notes) = converted?;
+    notes.iter().for_each(|note| display.note(note));
+    let (shape, seconds) = (data.shape(), began.elapsed().as_secs_f64());
+    if args.json {
+        return print_json(&json!({
+            "n": shape.n, "d": shape.d, "c": shape.c,
+            "nnz": data.nnz(Side::X), "label_nnz": data.nnz(Side::Y),
+            "bytes": data.bytes(), "seconds": seconds, "output": args.output,
+        }));
+    }
+    if args.quiet {
+        return Ok(());
+    }
+    let (n, d, c) = (shape.n as u64, shape.d as u64, shape.c as u64);
+    print(&facts(&[
+        ("data", format!("{}, {}, {}", count(n, "example"), count(d, "feature"), count(c, "label"))),
+        (
+            "entries",
+            format!("{} of features, {} of labels", HumanCount(data.nnz(Side::X)), HumanCount(data.nnz(Side::Y))),
+        ),
+        ("time", format!("{seconds:.2} s")),
+        ("wrote", format!("{} ({})", args.output.display(), BinaryBytes(data.bytes()))),
+    ]))
+}

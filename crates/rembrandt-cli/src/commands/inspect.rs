@@ -1,0 +1,124 @@
+//! `rembrandt inspect`: what is in a file.
+
+use indicatif::{BinaryBytes, HumanCount};
+use rembrandt::data::Dataset;
+use rembrandt::{EmbeddingFile, Error, Examples, Side};
+use serde_json::{Value, json};
+
+use crate::args::InspectArgs;
+use crate::output::{count, facts, print, print_json, short};
+use crate::progress::Display;
+use crate::source;
+
+/// Labels and eigenvalues shown of many.
+const HEAD: usize = 10;
+
+pub fn run(args: &InspectArgs) -> anyhow::Result<()> {
+    let (json, text) = if EmbeddingFile::is_embedding(&args.file) {
+        if let Some(name) = args.read.given() {
+            return Err(Error::parameter(name, "is for text, and an embedding file is not: leave it out").into());
+        }
+        embedding(&EmbeddingFile::open(&args.file)?)
+    } else {
+        let mut display = Display::new(args.quiet);
+        let opened = source::open(&args.file, &args.read, None, &mut display);
+        display.clear();
+        let data = opened?;
+        let cache = data.is_mapped();
+        if args.verify {
+            data.verify()?;
+        }
+        // Text is checked as it is read.
+        dataset(&data, if cache { "cache" } else { "text" }, args.verify || !cache)?
+    };
+    if args.json { print_json(&json) } else { print(&text) }
+}
+
+fn dataset(data: &Dataset, kind: &str, verified: bool) -> rembrandt::Result<(Value, String)> {
+    let shape = data.shape();
+    let (x, y) = (data.nnz(Side::X), data.nnz(Side::Y));
+    let per_example = |nnz: u64| nnz as f64 / shape.n.max(1) as f64;
+    let (features, labels) = (data.moments(Side::X)?, data.moments(Side::Y)?);
+    let unused = |squares: &[f64]| squares.iter().filter(|v| **v == 0.0).count();
+    let mut order: Vec<usize> = (0..shape.c).filter(|id| labels.sum[*id] > 0.0).collect();
+    order.sort_by(|a, b| labels.sum[*b].total_cmp(&labels.sum[*a]).then(a.cmp(b)));
+    order.truncate(HEAD);
+    let name = |id: usize| data.label_names().map(|names| names[id].as_str());
+    let frequent: Vec<Value> =
+        order.iter().map(|&id| json!({"id": id, "name": name(id), "weight": labels.sum[id]})).collect();
+    let value = json!({
+        "kind": kind,
+        "n": shape.n, "d": shape.d, "c": shape.c,
+        "nnz": x, "label_nnz": y,
+        "features_per_example": per_example(x), "labels_per_example": per_example(y),
+        "unused_features": unused(&features.square), "unused_labels": unused(&labels.square),
+        "weighted": data.weighted(), "total_weight": labels.weight,
+        "label_names": data.label_names().is_some(), "feature_names": data.feature_names().is_some(),
+        "bytes": data.bytes(), "chunks": data.chunks(),
+        "frequent_labels": frequent, "verified": verified,
+    });
+    let (n, d, c) = (shape.n as u64, shape.d as u64, shape.c as u64);
+    let words = |given: bool| if given { "known" } else { "none" };
+    let mut size = format!("{}, {}", BinaryBytes(data.bytes()), count(data.chunks() as u64, "chunk"));
+    if kind == "cache" && verified {
+        size.push_str(", all checksums match");
+    }
+    let frequent: Vec<String> = order
+        .iter()
+        .map(|&id| format!("{} ({})", name(id).map_or_else(|| id.to_string(), str::to_owned), short(labels.sum[id])))
+        .collect();
+    let text = facts(&[
+        ("kind", format!("data, {kind}")),
+        ("data", format!("{}, {}, {}", count(n, "example"), count(d, "feature"), count(c, "label"))),
+        ("entries", format!("{} of features, {} of labels", HumanCount(x), HumanCount(y))),
+        ("per example", format!("{} features, {} labels", short(per_example(x)), short(per_example(y)))),
+        ("unused", format!("{} features, {} labels", unused(&features.square), unused(&labels.square))),
+        ("weights", if data.weighted() { format!("{} in all", short(labels.weight)) } else { "all 1".to_owned() }),
+        ("label names", words(data.label_names().is_some()).to_owned()),
+        ("feature names", words(data.feature_names().is_some()).to_owned()),
+        ("size", size),
+        ("frequent", frequent.join(", ")),
+    ]);
+    Ok((value, text))
+}
+
+fn embedding(file: &EmbeddingFile) -> (Value, String) {
+    let report = &file.embedding.report;
+    let spectrum = &file.embedding.spectrum;
+    let value = json!({
+        "kind": "embedding",
+        "n": report.shape.n, "d": report.shape.d, "c": report.shape.c, "k": report.k,
+        "label_names": file.label_names.is_some(), "feature_names": file.feature_names.is_some(),
+        "spectrum": spectrum, "params": file.params, "report": report, "verified": true,
+    });
+    let (n, d, c) = (report.shape.n as u64, report.shape.d as u64, report.shape.c as u64);
+    let head: Vec<String> = spectrum.iter().take(HEAD).map(|v| short(*v)).collect();
+    let more = if spectrum.len() > HEAD { ", …" } else { "" };
+    let names = |names: &Option<Vec<String>>| match names {
+        Some(names) => {
+            let more = if names.len() > HEAD { ", …" } else { "" };
+            format!("{}{more}", names[..names.len().min(HEAD)].join(", "))
+        }
+        None => "none".to_owned(),
+    };
+    let params = match json!(file.params) {
+        Value::Object(map) => map.iter().map(|(key, value)| format!("{key} {value}")).collect::<Vec<_>>().join(", "),
+        _ => unreachable!("parameters are a struct"),
+    };
+    let text = facts(&[
+        ("kind", "embedding".to_owned()),
+        ("data", format!("{}, {}, {}", count(n, "example"), count(d, "feature"), count(c, "label"))),
+        ("embedding", format!("{}, rank {}", count(report.k as u64, "dimension"), report.rank)),
+        (
+            "captured",
+            format!("about {:.1}% of the energy {}", 100.0 * report.energy_fraction, short(report.trace_estimate)),
+        ),
+        ("residual", format!("at most {}", short(report.max_residual))),
+        ("solver", format!("{}, real ridge {}", report.solver, short(report.rho))),
+        ("spectrum", format!("{}{more}", head.join(", "))),
+        ("label names", names(&file.label_names)),
+        ("feature names", names(&file.feature_names)),
+        ("parameters", params),
+    ]);
+    (value, text)
+}

@@ -1,0 +1,82 @@
+//! How a failure looks: one sentence on standard error and an exit code.
+
+use std::io::{self, ErrorKind, Write};
+use std::panic::PanicHookInfo;
+use std::process::ExitCode;
+
+use rembrandt::Error;
+
+/// Bad input, parameters or usage: the user can do something about it. The same code that clap uses.
+const REFUSED: u8 = 2;
+/// A surprise, such as a full disk.
+const SURPRISED: u8 = 1;
+
+/// Prints the error and gives the exit code.
+pub fn report(error: &anyhow::Error) -> ExitCode {
+    // Whoever reads our output may stop reading: that is no failure.
+    if error.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == ErrorKind::BrokenPipe) {
+        return ExitCode::SUCCESS;
+    }
+    let (message, code) = match error.downcast_ref::<Error>() {
+        Some(Error::Parameter { name, reason }) => (format!("{}: {reason}", flag(name)), REFUSED),
+        Some(e) => (e.to_string(), code(e)),
+        None => (format!("{error:#}"), SURPRISED),
+    };
+    say(&format!("error: {}", message.lines().collect::<Vec<_>>().join(" ")));
+    ExitCode::from(code)
+}
+
+/// Writes a line to standard error; if even that is closed there is nobody left to tell.
+pub fn say(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
+/// The panic hook: a panic is a mistake of the program, never of the user.
+pub fn report_panic(info: &PanicHookInfo<'_>) {
+    let what = info.payload_as_str().unwrap_or("unknown panic").replace('\n', " ");
+    let place = info.location().map_or_else(String::new, |l| format!(" at {}:{}", l.file(), l.line()));
+    say(&format!("error: internal error{place}: {what}: this is a bug in rembrandt, please report it"));
+}
+
+fn code(error: &Error) -> u8 {
+    use ErrorKind::*;
+    match error {
+        Error::Io { source, .. } => match source.kind() {
+            NotFound | PermissionDenied | IsADirectory | NotADirectory | InvalidFilename | InvalidData
+            | InvalidInput | UnexpectedEof => REFUSED,
+            _ => SURPRISED,
+        },
+        Error::Cancelled => SURPRISED,
+        _ => REFUSED,
+    }
+}
+
+/// The option behind a parameter of the library.
+fn flag(parameter: &str) -> String {
+    match parameter {
+        "k" => "-k".to_owned(),
+        "label" => "label".to_owned(),
+        "projection.cg_steps" => "--projection-steps".to_owned(),
+        other => format!("--{}", other.replace(['_', '.'], "-")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_named_as_typed() {
+        assert_eq!(flag("k"), "-k");
+        assert_eq!(flag("cg_steps"), "--cg-steps");
+        assert_eq!(flag("projection.ridge"), "--projection-ridge");
+        assert_eq!(flag("projection.cg_steps"), "--projection-steps");
+    }
+
+    #[test]
+    fn the_user_is_not_blamed_for_a_full_disk() {
+        let io = |kind: ErrorKind| code(&Error::io("file")(kind.into()));
+        assert_eq!((io(ErrorKind::StorageFull), io(ErrorKind::NotFound)), (SURPRISED, REFUSED));
+        assert_eq!(code(&Error::line("file", 3, "bad")), REFUSED);
+    }
+}

@@ -1,0 +1,128 @@
+//! Memory: how much there is, how much was used, and sizes as people write them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Reads a size such as `4G`, `1.5 GiB`, `800m` or a number of bytes; units are powers of 1024.
+pub fn parse_size(text: &str) -> Result<u64, String> {
+    let text = text.trim();
+    let unit = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(unit);
+    let scale = match unit.to_ascii_lowercase().trim_end_matches('b').trim_end_matches('i') {
+        "" => 1.0,
+        "k" => 1024.0,
+        "m" => 1024f64.powi(2),
+        "g" => 1024f64.powi(3),
+        "t" => 1024f64.powi(4),
+        _ => return Err(format!("unknown unit {unit}: write K, M, G or T")),
+    };
+    match number.trim().parse::<f64>() {
+        Ok(v) if v.is_finite() && v > 0.0 => Ok((v * scale) as u64),
+        _ => Err("write a number of bytes, such as 4G or 500M".to_owned()),
+    }
+}
+
+/// Bytes that can still be used: what the system calls available, or less in a container or a job with a limit.
+/// Absent where the system does not say.
+pub fn available() -> Option<u64> {
+    let system = field(&fs::read_to_string("/proc/meminfo").ok()?, "MemAvailable:");
+    let limited = fs::read_to_string("/proc/self/cgroup").ok().and_then(|groups| left_in_groups(&groups));
+    match (system, limited) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
+
+/// The most memory this process has had resident so far.
+pub fn peak() -> Option<u64> {
+    field(&fs::read_to_string("/proc/self/status").ok()?, "VmHWM:")
+}
+
+/// The memory this process has resident now.
+pub fn resident() -> Option<u64> {
+    field(&fs::read_to_string("/proc/self/status").ok()?, "VmRSS:")
+}
+
+/// A line `name   123 kB`, in bytes.
+fn field(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kilobytes.checked_mul(1024)
+}
+
+/// What the control groups of this process leave it, the tightest of them and their ancestors.
+fn left_in_groups(groups: &str) -> Option<u64> {
+    let mut least = None;
+    for line in groups.lines() {
+        let mut parts = line.splitn(3, ':');
+        let (Some(_), Some(controllers), Some(group)) = (parts.next(), parts.next(), parts.next()) else { continue };
+        let (root, files) = if controllers.is_empty() {
+            ("/sys/fs/cgroup", ["memory.max", "memory.current"])
+        } else if controllers.split(',').any(|c| c == "memory") {
+            ("/sys/fs/cgroup/memory", ["memory.limit_in_bytes", "memory.usage_in_bytes"])
+        } else {
+            continue;
+        };
+        let group: PathBuf = Path::new(root).join(group.trim_start_matches('/'));
+        for dir in group.ancestors().take_while(|dir| dir.starts_with(root)) {
+            if let Some(left) = left_in(dir, files) {
+                least = Some(least.map_or(left, |l: u64| l.min(left)));
+            }
+        }
+    }
+    least
+}
+
+/// Limit minus use, where cached files do not count as used: the system drops them when asked for memory.
+fn left_in(dir: &Path, [limit, usage]: [&str; 2]) -> Option<u64> {
+    let number = |name: &str| fs::read_to_string(dir.join(name)).ok()?.trim().parse::<u64>().ok();
+    let (limit, usage) = (number(limit)?, number(usage)?);
+    let stat = fs::read_to_string(dir.join("memory.stat")).unwrap_or_default();
+    let cached: u64 = stat
+        .lines()
+        .filter_map(|line| line.split_once(' '))
+        .filter(|(name, _)| ["active_file", "inactive_file"].contains(name))
+        .filter_map(|(_, value)| value.parse::<u64>().ok())
+        .sum();
+    Some(limit.saturating_sub(usage.saturating_sub(cached)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        let good =
+            [("4G", 4 << 30), ("1.5 GiB", 3 << 29), ("800m", 800 << 20), ("12", 12), ("2kb", 2048), ("1T", 1 << 40)];
+        for (text, bytes) in good {
+            assert_eq!(parse_size(text), Ok(bytes), "{text}");
+        }
+        for text in ["", "G", "-1G", "4X", "nan", "infG", "1e999"] {
+            assert!(parse_size(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn groups_limit_what_is_left() {
+        let dir = tempfile::tempdir().unwrap();
+        let files = ["memory.max", "memory.current"];
+        assert_eq!(left_in(dir.path(), files), None);
+        fs::write(dir.path().join("memory.current"), "700\n").unwrap();
+        fs::write(dir.path().join("memory.max"), "max\n").unwrap();
+        assert_eq!(left_in(dir.path(), files), None);
+        fs::write(dir.path().join("memory.max"), "1000\n").unwrap();
+        assert_eq!(left_in(dir.path(), files), Some(300));
+        fs::write(dir.path().join("memory.stat"), "anon 5\nactive_file 100\ninactive_file 50\n").unwrap();
+        assert_eq!(left_in(dir.path(), files), Some(450));
+        fs::write(dir.path().join("memory.current"), "7000\n").unwrap();
+        assert_eq!(left_in(dir.path(), files), Some(0));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_system_says_how_much() {
+        assert!(available().unwrap() > 0);
+        assert!(peak().unwrap() >= resident().unwrap() / 2);
+    }
+}

@@ -1,0 +1,61 @@
+//! Results on standard output.
+
+use std::io::{self, Write};
+
+use serde_json::Value;
+
+/// Prints text as it is. A reader that went away is an error of its own kind, see [`failure`](crate::failure).
+pub fn print(text: &str) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    Ok(out.flush()?)
+}
+
+/// Prints one JSON object on one line.
+pub fn print_json(value: &Value) -> anyhow::Result<()> {
+    print(&format!("{value}\n"))
+}
+
+/// Rows of a table: the first column is for names, the others are aligned below each other.
+pub fn facts(rows: &[(&str, String)]) -> String {
+    let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+    rows.iter().map(|(name, value)| format!("{name:<width$}  {value}\n")).collect()
+}
+
+/// A few significant digits, for people.
+pub fn short(value: f64) -> String {
+    match value.abs() {
+        0.0 => "0".to_owned(),
+        v if (1e-3..1e5).contains(&v) => {
+            let decimals = (3 - v.log10().floor() as i32).max(0) as usize;
+            let text = format!("{value:.decimals$}");
+            if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+        }
+        _ => format!("{value:.2e}"),
+    }
+}
+
+/// `1 label`, `2 labels`.
+pub fn count(n: u64, what: &str) -> String {
+    format!("{} {what}{}", indicatif::HumanCount(n), if n == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short() {
+        let cases =
+            [(0.0, "0"), (1.0, "1"), (0.97312, "0.9731"), (12345.6, "12346"), (3e-7, "3.00e-7"), (-2.5, "-2.5")];
+        for (value, text) in cases {
+            assert_eq!(short(value), text);
+        }
+        assert_eq!((count(1, "label"), count(1234, "label")), ("1 label".into(), "1,234 labels".into()));
+    }
+
+    #[test]
+    fn facts_are_aligned() {
+        assert_eq!(facts(&[("a", "1".into()), ("long", "2".into())]), "a     1\nlong  2\n");
+    }
+}

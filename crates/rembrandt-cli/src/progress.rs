@@ -1,0 +1,159 @@
+//! Progress on standard error: a bar on a terminal, now and then a line elsewhere, nothing when asked to be quiet.
+
+use std::fmt::Write;
+use std::io::{IsTerminal, stderr};
+use std::time::{Duration, Instant};
+
+use indicatif::{DecimalBytes, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+
+use crate::failure::say;
+
+/// Lines in a log are at least this far apart, unless the stage changes.
+const BETWEEN_LINES: Duration = Duration::from_secs(5);
+
+/// Shows how far a command is.
+pub struct Display {
+    kind: Kind,
+    stage: &'static str,
+    began: Instant,
+    last_line: Instant,
+}
+
+enum Kind {
+    Quiet,
+    Lines,
+    Bar(ProgressBar),
+}
+
+/// What the numbers count.
+#[derive(Clone, Copy, PartialEq)]
+enum Unit {
+    Bytes,
+    Work,
+}
+
+impl Display {
+    /// A display that suits where standard error goes.
+    pub fn new(quiet: bool) -> Display {
+        let kind = match quiet {
+            true => Kind::Quiet,
+            false if stderr().is_terminal() => {
+                Kind::Bar(ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(5)))
+            }
+            false => Kind::Lines,
+        };
+        Display { kind, stage: "", began: Instant::now(), last_line: Instant::now() }
+    }
+
+    /// Shows how much of a file has been read; its size is unknown when it is a pipe.
+    pub fn read(&mut self, done: u64, total: Option<u64>) {
+        self.show("reading", Unit::Bytes, done, total);
+    }
+
+    /// Shows how much of the computation is done.
+    pub fn work(&mut self, progress: &rembrandt::Progress) {
+        self.show(progress.stage, Unit::Work, progress.done, Some(progress.total));
+    }
+
+    /// Says something that stays on the screen.
+    pub fn note(&self, text: &str) {
+        match &self.kind {
+            Kind::Quiet => {}
+            Kind::Lines => say(&format!("note: {text}")),
+            Kind::Bar(bar) => bar.suspend(|| say(&format!("note: {text}"))),
+        }
+    }
+
+    /// Removes the bar.
+    pub fn clear(&self) {
+        if let Kind::Bar(bar) = &self.kind {
+            bar.finish_and_clear();
+        }
+    }
+
+    fn show(&mut self, stage: &'static str, unit: Unit, done: u64, total: Option<u64>) {
+        // Work that is over in a moment is not announced.
+        let first = self.stage.is_empty();
+        let new_stage = stage != self.stage;
+        // Work is counted over all stages, so the clock of the computation runs on from stage to stage.
+        if new_stage && (first || self.stage == "reading") {
+            self.began = Instant::now();
+            if let Kind::Bar(bar) = &self.kind {
+                bar.set_style(style(unit, total.is_some()));
+                bar.set_message(stage);
+                bar.reset();
+            }
+        }
+        self.stage = stage;
+        match &self.kind {
+            Kind::Quiet => {}
+            Kind::Bar(bar) => {
+                if let Some(total) = total {
+                    bar.set_length(total);
+                }
+                bar.set_message(stage);
+                bar.set_position(done);
+            }
+            Kind::Lines => {
+                if (new_stage && !first) || self.last_line.elapsed() >= BETWEEN_LINES {
+                    self.last_line = Instant::now();
+                    say(&line(stage, unit, done, total, self.began.elapsed()));
+                }
+            }
+        }
+    }
+}
+
+/// A line for a log.
+fn line(stage: &str, unit: Unit, done: u64, total: Option<u64>, elapsed: Duration) -> String {
+    let fraction = total.filter(|t| *t > 0).map(|t| (done as f64 / t as f64).min(1.0));
+    let mut line = match (fraction, unit) {
+        (Some(f), _) => format!("{stage}: {:.0}%", 100.0 * f),
+        (None, Unit::Bytes) => format!("{stage}: {}", DecimalBytes(done)),
+        (None, Unit::Work) => stage.to_owned(),
+    };
+    let seconds = elapsed.as_secs_f64();
+    // The first moments say little about the rest.
+    if let Some(f) = fraction.filter(|f| *f > 0.0 && *f < 1.0 && seconds >= 1.0) {
+        let left = Duration::try_from_secs_f64(seconds * (1.0 - f) / f).unwrap_or(Duration::MAX);
+        line.push_str(&format!(", about {} left", HumanDuration(left)));
+    }
+    line
+}
+
+fn style(unit: Unit, bounded: bool) -> ProgressStyle {
+    let template = match (unit, bounded) {
+        (Unit::Bytes, true) => "{msg:>14} {wide_bar} {bytes}/{total_bytes} {binary_bytes_per_sec} {eta} left",
+        (Unit::Bytes, false) => "{msg:>14} {spinner} {bytes} {binary_bytes_per_sec}",
+        (Unit::Work, _) => "{msg:>14} {wide_bar} {percent}% {columns} {eta} left",
+    };
+    ProgressStyle::with_template(template)
+        .expect("the templates are valid")
+        .with_key("columns", |state: &ProgressState, out: &mut dyn Write| {
+            // A formatter that refuses a few characters is not worth stopping for.
+            let _ = write!(out, "{:.0} columns/s", state.per_sec());
+        })
+        .progress_chars("=> ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_say_how_much_is_left() {
+        let minute = Duration::from_secs(60);
+        assert_eq!(line("fitting", Unit::Work, 1, Some(4), minute), "fitting: 25%, about 3 minutes left");
+        assert_eq!(line("fitting", Unit::Work, 4, Some(4), minute), "fitting: 100%");
+        assert_eq!(line("fitting", Unit::Work, 0, Some(0), minute), "fitting");
+        assert_eq!(line("reading", Unit::Bytes, 2_000_000, None, minute), "reading: 2.00 MB");
+    }
+
+    #[test]
+    fn templates_are_valid() {
+        for unit in [Unit::Bytes, Unit::Work] {
+            style(unit, true);
+            style(unit, false);
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! From a path on the command line to a data set, and the checks before any work.
+
+use std::path::{Path, PathBuf};
+
+use indicatif::BinaryBytes;
+use rembrandt::data::Dataset;
+use rembrandt::{Error, Result};
+
+use crate::args::ReadArgs;
+use crate::memory;
+use crate::progress::Display;
+
+/// Opens a cache file, or reads text into memory as long as it fits into `limit` bytes.
+pub fn open(path: &Path, read: &ReadArgs, limit: Option<u64>, display: &mut Display) -> Result<Dataset> {
+    if Dataset::is_cache(path) {
+        return match read.given() {
+            None => Dataset::open(path),
+            Some(name) => Err(Error::parameter(name, "is for text, and a cache file is not: leave it out")),
+        };
+    }
+    let mut too_large = false;
+    let mut watch = |done, total| {
+        display.read(done, total);
+        too_large = limit.zip(memory::resident()).is_some_and(|(limit, now)| now > limit);
+        !too_large
+    };
+    match Dataset::read(path, &read.options(), &mut watch) {
+        Ok((data, notes)) => {
+            notes.iter().for_each(|note| display.note(note));
+            Ok(data)
+        }
+        Err(Error::Cancelled) if too_large => Err(Error::file(
+            path,
+            format!(
+                "does not fit into {} of memory: turn it into a cache file with `rembrandt convert` first, or raise \
+                 --max-memory",
+                BinaryBytes(limit.unwrap_or_default())
+            ),
+        )),
+        Err(e) => Err(e),
+    }
+}
+
+/// Checks that every output can be written and is not one of the inputs.
+pub fn check_outputs(outputs: &[PathBuf], train: &Path, read: &ReadArgs) -> Result<()> {
+    let inputs: Vec<PathBuf> =
+        std::iter::once(train).chain(read.files()).filter_map(|input| input.canonicalize().ok()).collect();
+    for output in outputs {
+        // Files that do not exist cannot be the same.
+        if let Ok(place) = output.canonicalize()
+            && inputs.contains(&place)
+        {
+            return Err(Error::file(output, "is also an input: write to another file"));
+        }
+        rembrandt::model::check_target(output)?;
+    }
+    Ok(())
+}

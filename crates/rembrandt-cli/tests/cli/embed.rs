@@ -1,0 +1,171 @@
+//! `rembrandt embed` end to end.
+
+use safetensors::SafeTensors;
+
+use crate::common::{C, D, Desk, N, gz, xmc, zst};
+
+#[test]
+fn json_has_every_key() {
+    let desk = Desk::with_data();
+    let json = desk.json("embed train.txt -k 5 -o out.safetensors --json --quiet --seed 3 --passes 2");
+    for key in [
+        "n",
+        "d",
+        "c",
+        "nnz",
+        "k",
+        "passes",
+        "cg_steps",
+        "ridge",
+        "rho",
+        "half_passes",
+        "energy",
+        "trace_estimate",
+        "energy_fraction",
+        "max_residual",
+        "seconds",
+        "peak_memory_mb",
+        "seed",
+        "solver",
+        "rank",
+        "output",
+    ] {
+        assert!(!json[key].is_null(), "{key} in {json}");
+    }
+    for key in ["read", "embed", "projection", "total"] {
+        assert!(json["seconds"][key].as_f64().unwrap() >= 0.0, "{key} in {json}");
+    }
+    assert_eq!((json["n"].as_u64(), json["d"].as_u64()), (Some(N as u64), Some(D as u64)));
+    assert_eq!((json["c"].as_u64(), json["k"].as_u64()), (Some(C as u64), Some(5)));
+    assert_eq!((json["seed"].as_u64(), json["passes"].as_u64()), (Some(3), Some(2)));
+    let nnz = xmc().lines().skip(1).map(|line| line.matches(':').count()).sum::<usize>();
+    assert_eq!(json["nnz"].as_u64(), Some(nnz as u64));
+}
+
+#[test]
+fn the_file_is_safetensors() {
+    let desk = Desk::with_data();
+    desk.ok("embed train.txt -k 5 -o out.safetensors");
+    let bytes = desk.read("out.safetensors");
+    let tensors = SafeTensors::deserialize(&bytes).unwrap();
+    for (name, shape) in
+        [("labels", vec![C, 5]), ("projection", vec![D, 5]), ("intercept", vec![5]), ("spectrum", vec![5])]
+    {
+        assert_eq!(tensors.tensor(name).unwrap().shape(), shape, "{name}");
+    }
+    let numbers = |name: &str| -> Vec<f64> {
+        let data = tensors.tensor(name).unwrap().data();
+        data.chunks_exact(8).map(|b| f64::from_le_bytes(b.try_into().unwrap())).collect()
+    };
+    let (spectrum, roots) = (numbers("spectrum"), numbers("singular_values"));
+    assert!(spectrum.windows(2).all(|pair| pair[0] >= pair[1]) && spectrum[4] > 0.0, "{spectrum:?}");
+    assert!(spectrum.iter().zip(&roots).all(|(v, r)| v.sqrt() == *r));
+}
+
+#[test]
+fn output_says_what_was_done_unless_quiet() {
+    let desk = Desk::with_data();
+    let loud = desk.ok("embed train.txt -k 5 -o out.safetensors");
+    for part in ["300 examples", "60 features", "20 labels", "5 dimensions", "out.safetensors"] {
+        assert!(loud.stdout.contains(part), "{part:?} is not in {}", loud.stdout);
+    }
+    assert!(loud.stderr.lines().count() >= 1, "progress is expected");
+    let quiet = desk.ok("embed train.txt -k 5 -o out.safetensors --quiet");
+    assert_eq!((quiet.stdout.as_str(), quiet.stderr.as_str()), ("", ""));
+}
+
+#[test]
+fn nothing_but_the_result_is_left() {
+    let desk = Desk::with_data();
+    desk.ok("embed train.txt -k 5 -o out.safetensors");
+    desk.ok("embed train.txt -k 6 -o out.safetensors");
+    assert_eq!(desk.files(), ["out.safetensors", "train.txt"]);
+    assert_eq!(desk.json("inspect out.safetensors --json")["k"].as_u64(), Some(6));
+}
+
+#[test]
+fn presets_and_every_option_work() {
+    let desk = Desk::with_data();
+    let json = desk.json("embed train.txt --preset aloi -k 5 -o out --json");
+    assert_eq!((json["k"].as_u64(), json["cg_steps"].as_u64()), (Some(5), Some(100)));
+    desk.ok("embed train.txt --preset mulan -k 5 --passes 1 -o out");
+    desk.ok("embed train.txt --preset lshtc -k 5 --ridge 1 --bias=false -o out");
+    for options in [
+        "--solver direct",
+        "--solver iterative --preconditioner none --cg-steps 30 --tolerance 1e-6",
+        "--bias --center --ridge-convention authors",
+        "--projection-ridge 0.1 --projection-steps 20 --projection-tolerance 1e-5",
+        "--oversample 0 --passes 3",
+    ] {
+        let json = desk.json(&format!("embed train.txt -k 5 -o out --json {options}"));
+        let fraction = json["energy_fraction"].as_f64().unwrap();
+        assert!(fraction > 0.1 && fraction < 2.0, "{options}: {fraction}");
+    }
+}
+
+#[test]
+fn standard_input_and_packed_files() {
+    let desk = Desk::with_data();
+    desk.ok("embed train.txt -k 5 -o plain");
+    desk.write("train.gz", gz(xmc().as_bytes()));
+    desk.write("packed", zst(xmc().as_bytes()));
+    desk.ok("embed train.gz -k 5 -o gz");
+    desk.ok("embed packed -k 5 -o zst");
+    for input in [xmc().into_bytes(), zst(xmc().as_bytes())] {
+        let outcome = desk.run_with_input("embed - -k 5 -o piped", input);
+        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+        assert_eq!(desk.read("piped"), desk.read("plain"));
+    }
+    assert_eq!(desk.read("gz"), desk.read("plain"));
+    assert_eq!(desk.read("zst"), desk.read("plain"));
+    desk.run_with_input("embed - -k 5 -o none", Vec::new()).assert_refused("empty standard input");
+}
+
+#[test]
+fn data_without_signal_are_embedded_all_the_same() {
+    let desk = Desk::new();
+    desk.write("train.txt", "4 3 3\n0 0:1\n0 0:1\n 1:1\n0 \n");
+    let json = desk.json("embed train.txt -k 2 -o out --json");
+    assert_eq!(json["rank"].as_u64(), Some(1));
+    assert_eq!(desk.json("inspect out --json")["report"]["rank"].as_u64(), Some(1));
+    // No example has both a label and a feature, none has a label, none has a feature.
+    for rows in ["0 \n 1:1\n", " 0:1\n 1:1\n", "0 \n1 \n"] {
+        desk.write("train.txt", format!("2 3 3\n{rows}"));
+        desk.ok("convert train.txt -o train.rmb");
+        assert_eq!(desk.json("inspect train.rmb --json --verify")["n"].as_u64(), Some(2));
+        for train in ["train.txt", "train.rmb"] {
+            let json = desk.json(&format!("embed {train} -k 2 -o out --json"));
+            assert_eq!((json["rank"].as_u64(), json["energy"].as_f64()), (Some(0), Some(0.0)), "{rows:?}");
+            assert_eq!(desk.json("inspect out --json")["report"]["rank"].as_u64(), Some(0));
+            assert!(desk.refused("neighbors out 0").contains("no direction"));
+        }
+    }
+}
+
+#[test]
+fn help_and_version() {
+    let desk = Desk::new();
+    assert_eq!(desk.ok("--version").stdout, concat!("rembrandt ", env!("CARGO_PKG_VERSION"), "\n"));
+    for command in ["embed", "convert", "inspect", "neighbors"] {
+        let help = desk.ok(&format!("{command} --help")).stdout;
+        assert!(help.contains(&format!("Example:\n  rembrandt {command} ")), "{help}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_reader_that_goes_away_is_no_failure() {
+    use std::process::{Command, Stdio};
+    let desk = Desk::with_data();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_rembrandt"))
+        .args(["inspect", "--json"])
+        .arg(desk.path("train.txt"))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    assert!(output.status.success());
+}

@@ -1,0 +1,10 @@
+//! The program from the outside: files in, files, text and exit codes out.
+
+mod bad_input;
+mod bad_usage;
+mod common;
+mod embed;
+mod exports;
+mod inspect;
+mod neighbors;
+mod same_bytes;
