@@ -15,7 +15,7 @@ fn text(dir: &Path, weighted: bool) -> PathBuf {
     for i in 0..problem.n {
         let labels: Vec<String> = (0..30).filter(|l| problem.y[(i, *l)] != 0.0).map(|l| format!("l{l}")).collect();
         text += &labels.join(",");
-        text += if weighted { &[" 0.5", " 2", ""][i % 3] } else { "" };
+        text += if weighted { [" 0.5", " 2", ""][i % 3] } else { "" };
         text += " |";
         (0..40).filter(|f| problem.x[(i, *f)] != 0.0).for_each(|f| text += &format!(" f{f}:{}", problem.x[(i, f)]));
         text += "\n";

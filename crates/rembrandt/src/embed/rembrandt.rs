@@ -30,6 +30,10 @@ use crate::{Error, Result, Run};
 const NO_ENERGY: f64 = 1e-6;
 /// Sums of squares of a feature must lie between this and its inverse.
 const LARGEST_SQUARE: f64 = 1e30;
+/// Random directions from which the energy outside of the embedding is estimated.
+const TRACE_SAMPLES: usize = 8;
+/// Keeps them apart from the random start.
+const TRACE: u64 = 0xd1b5_4a32_d192_ed03;
 /// Keeps the random completion apart from the random start.
 const COMPLETION: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -112,8 +116,9 @@ impl Rembrandt {
             fitted.intercept = centred_intercept(original, &labels, &fitted.projection)?;
         }
         let gram_passes = if direct { 2.0 * shape.d as f64 / width as f64 } else { 0.0 };
-        let (trace_estimate, trace_error) = tally.trace();
         let energy = fitted.spectrum.iter().sum();
+        let (rest, trace_error) = operator.rest(&labels, self.seed, run)?;
+        let trace_estimate = energy + rest;
         let report = Report {
             shape: original.shape(),
             k: self.k,
@@ -208,7 +213,8 @@ impl Rembrandt {
         let own = self.projection != Default::default();
         let project = if direct { 0 } else { 2 * steps + if own { solve } else { 0 } };
         let gram = if direct { 2 * shape.d } else { 0 };
-        (gram + (self.passes + 1) * width * (solve + 2) + k * (project + 2)) as u64
+        let rest = if k < shape.c { TRACE_SAMPLES * (solve + 1) } else { 0 };
+        (gram + (self.passes + 1) * width * (solve + 2) + k * (project + 2) + rest) as u64
     }
 
     /// Bytes that a fit takes besides the data, at its peak.
@@ -238,41 +244,47 @@ struct Operator<'a> {
 struct Tally {
     half_passes: f64,
     guarded: usize,
-    /// qᵀMq for the random columns q of the start, of which trace(M) is the expectation (Hutchinson).
-    samples: Option<Vec<f64>>,
-}
-
-impl Tally {
-    /// Mean and standard error.
-    fn trace(&self) -> (f64, f64) {
-        let samples = self.samples.as_deref().unwrap_or_default();
-        let n = samples.len().max(1) as f64;
-        let mean = samples.iter().sum::<f64>() / n;
-        let variance = samples.iter().map(|s| (s - mean).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
-        (mean, (variance / n).sqrt())
-    }
 }
 
 impl Operator<'_> {
     /// Q ← M Q, panel by panel.
     fn apply(&self, q: &mut Matrix, tally: &mut Tally, run: &mut Run<'_>) -> Result<()> {
         let (shape, stage) = (self.data.shape(), "range finder");
-        let mut samples = Vec::with_capacity(q.cols());
         for (from, to) in self.panels(q.cols()) {
             let width = to - from;
             let mut b = Matrix::zeros(shape.d, width);
             self.data.cross(Side::X, Side::Y, q.columns(from, to), b.view_mut())?;
             run.advance(stage, width as u64)?;
             let (z, cost) = self.regression.solve(&b, run, stage)?;
-            samples.extend(dot(b.view(), z.view()));
             drop(b);
             self.data.cross(Side::Y, Side::X, z.view(), q.columns_mut(from, to))?;
             run.advance(stage, width as u64)?;
             tally.half_passes += cost.half_passes + 2.0 * width as f64;
             tally.guarded += cost.guarded;
         }
-        tally.samples.get_or_insert(samples);
         Ok(())
+    }
+
+    /// trace(M) − trace(EᵀME): what the embedding E leaves out, estimated from random directions orthogonal to it
+    /// (Hutchinson), with its standard error. E holds the large eigenvalues, so a few directions are enough.
+    fn rest(&self, e: &Matrix, seed: u64, run: &mut Run<'_>) -> Result<(f64, f64)> {
+        let (shape, stage) = (self.data.shape(), "measuring");
+        if e.cols() == shape.c {
+            return Ok((0.0, 0.0));
+        }
+        let mut g = Matrix::zeros(shape.c, TRACE_SAMPLES);
+        random::fill_normal(&mut g, 0, seed ^ TRACE);
+        let inside = orth::multiply(e.view(), &orth::inner(e.view(), g.view()));
+        g.as_mut_slice().iter_mut().zip(inside.as_slice()).for_each(|(g, inside)| *g -= inside);
+        let mut b = Matrix::zeros(shape.d, TRACE_SAMPLES);
+        self.data.cross(Side::X, Side::Y, g.view(), b.view_mut())?;
+        run.advance(stage, TRACE_SAMPLES as u64)?;
+        let (z, _) = self.regression.solve(&b, run, stage)?;
+        let samples = dot(b.view(), z.view());
+        let n = TRACE_SAMPLES as f64;
+        let mean = samples.iter().sum::<f64>() / n;
+        let variance = samples.iter().map(|s| (s - mean).powi(2)).sum::<f64>() / (n - 1.0);
+        Ok((mean, (variance / n).sqrt()))
     }
 
     fn panels(&self, columns: usize) -> impl Iterator<Item = (usize, usize)> + use<> {

@@ -43,9 +43,10 @@ pub struct Report {
     pub half_passes: f64,
     /// The same for the projection.
     pub projection_half_passes: f64,
-    /// Captured energy trace(EᵀME).
+    /// Captured energy trace(EᵀME). Regressions that stop early make it a little too small, never too large.
     pub energy: f64,
-    /// Estimate of trace(M), all the energy there is (Hutchinson, from the random start).
+    /// Estimate of trace(M), all the energy there is: the captured energy, and the rest estimated from a few random
+    /// directions.
     pub trace_estimate: f64,
     /// Standard error of `trace_estimate`.
     pub trace_error: f64,
