@@ -10,7 +10,7 @@ mod mapped;
 pub mod matrix;
 pub mod model;
 mod run;
-mod solve;
+pub mod solve;
 
 pub use data::{Examples, Moments, Shape, Side};
 pub use embed::{Embedding, Rembrandt};

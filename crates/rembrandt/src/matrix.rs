@@ -187,6 +187,13 @@ impl<'a> MatRef<'a> {
         MatRef { rows: self.rows, cols: to - from, stride: self.stride, data: &self.data[from.min(self.data.len())..] }
     }
 
+    /// Rows before `at`, and the rest.
+    pub fn split_rows_at(&self, at: usize) -> (MatRef<'a>, MatRef<'a>) {
+        assert!(at <= self.rows, "row {at} of {}", self.rows);
+        let (a, b) = self.data.split_at((at * self.stride).min(self.data.len()));
+        (MatRef { rows: at, data: a, ..*self }, MatRef { rows: self.rows - at, data: b, ..*self })
+    }
+
     /// The entries from the first row on, `stride` apart; the last row may be cut to `cols`.
     pub fn as_slice(&self) -> &'a [f32] {
         self.data
@@ -311,6 +318,9 @@ mod tests {
         a.row_mut(0)[0] = -1.0;
         b.row_mut(1)[3] = -2.0;
         assert_eq!((m.row(0)[0], m.row(2)[3]), (-1.0, -2.0));
+        let (a, b) = m.columns(1, 3).split_rows_at(2);
+        assert_eq!((a.rows(), a.row(1), b.rows(), b.row(0)), (2, &[11.0, 12.0][..], 1, &[21.0, 22.0][..]));
+        assert_eq!(b.split_rows_at(1).1.rows(), 0);
         m.columns_mut(0, 2).fill(7.0);
         assert_eq!(m.row(1), &[7.0, 7.0, 12.0, 13.0]);
     }

@@ -207,9 +207,7 @@ impl ChunkBuilder {
             }
             put(&mut words, &columns.ids);
             put(&mut words, &columns.ptr);
-            // Two to a word by hand: a vector of 16-bit numbers, an empty one above all, may lie between two words.
-            let pairs = columns.rows.chunks_exact(2).map(|pair| u32::from(pair[0]) | u32::from(pair[1]) << 16);
-            put(&mut words, &pairs.collect::<Vec<u32>>());
+            put(&mut words, &columns.rows);
             if let Some(values) = &columns.values {
                 put(&mut words, bytemuck::cast_slice(values));
             }
@@ -234,8 +232,8 @@ fn put(words: &mut Vec<u32>, array: &[u32]) {
 struct By {
     ids: Vec<u32>,
     ptr: Vec<u32>,
-    /// Padded to an even length.
-    rows: Vec<u16>,
+    /// Two 16-bit rows to a word.
+    rows: Vec<u32>,
     values: Option<Vec<f32>>,
 }
 
@@ -243,7 +241,8 @@ impl By {
     fn columns(a: CsrRef<'_>) -> By {
         let nnz = a.nnz();
         let row_values = a.values.filter(|v| v.iter().any(|v| *v != 1.0));
-        let mut rows = vec![0u16; nnz.next_multiple_of(2)];
+        let mut packed = vec![0u32; nnz.div_ceil(2)];
+        let rows: &mut [u16] = bytemuck::cast_slice_mut(&mut packed);
         let mut values = row_values.map(|_| vec![0f32; nnz]);
         let (mut ids, mut ptr) = (Vec::new(), vec![0u32]);
         let mut place = |at: usize, row: usize, entry: usize| {
@@ -284,6 +283,6 @@ impl By {
                 place(at, row, entry as usize);
             }
         }
-        By { ids, ptr, rows, values }
+        By { ids, ptr, rows: packed, values }
     }
 }

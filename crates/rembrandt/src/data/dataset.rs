@@ -9,12 +9,9 @@ use super::cache::{Cache, CacheWriter};
 use super::chunk::{CHUNK_ROWS, Chunk, ChunkBuilder};
 use super::text::{self, ReadOptions};
 use super::{Examples, Moments, Rows, Shape, Side};
-use crate::kernel;
-use crate::matrix::{MatMut, MatRef, Matrix};
+use crate::kernel::{self, Scratch};
+use crate::matrix::{MatMut, MatRef};
 use crate::{Error, Result};
-
-/// Columns multiplied at a time: an intermediate product of one chunk then stays in the cache.
-const TILE: usize = 64;
 
 /// Examples with their features and labels.
 ///
@@ -40,7 +37,7 @@ pub struct Dataset {
     label_names: Option<Vec<String>>,
     feature_names: Option<Vec<String>>,
     /// Intermediate products, kept between calls. Calls from several threads wait for each other.
-    scratch: Mutex<Matrix>,
+    scratch: Mutex<Scratch>,
 }
 
 enum Store {
@@ -115,7 +112,7 @@ impl Dataset {
         label_names: Option<Vec<String>>,
         feature_names: Option<Vec<String>>,
     ) -> Dataset {
-        Dataset { shape, store, label_names, feature_names, scratch: Mutex::new(Matrix::zeros(0, 0)) }
+        Dataset { shape, store, label_names, feature_names, scratch: Mutex::default() }
     }
 
     /// Stored entries of one side.
@@ -217,9 +214,6 @@ impl Examples for Dataset {
         out.fill(0.0);
         let mut scratch = self.scratch.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         self.for_each_chunk(|chunk| {
-            if scratch.rows() < chunk.rows() {
-                *scratch = Matrix::zeros(chunk.rows().max(CHUNK_ROWS), TILE);
-            }
             let (left, right) = (chunk.side(a).columns, chunk.side(b).rows);
             kernel::cross_chunk(left, right, chunk.weights, z, &mut scratch, out.reborrow());
             Ok(())
@@ -258,5 +252,93 @@ impl Examples for Dataset {
             Ok(())
         })?;
         Ok(moments)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::matrix::Matrix;
+    use rand_chacha::ChaCha8Rng;
+    use rand_chacha::rand_core::{Rng, SeedableRng};
+
+    /// Rows with few and many entries, empty ones, very large ids and weights.
+    fn rows(n: usize, d: u32, c: u32) -> Rows {
+        let mut rng = ChaCha8Rng::seed_from_u64(4);
+        let mut rows = Rows::new();
+        for _ in 0..n {
+            for (csr, width) in [(&mut rows.x, d), (&mut rows.y, c)] {
+                let mut ids: Vec<u32> = (0..rng.next_u32() % 7).map(|_| rng.next_u32() % width).collect();
+                ids.sort_unstable();
+                ids.dedup();
+                ids.iter().for_each(|id| csr.push(*id, (1 + id % 5) as f32 / 4.0));
+                csr.end_row();
+            }
+        }
+        rows.weights = Some((0..n).map(|i| (i % 3) as f32).collect());
+        rows
+    }
+
+    /// Aᵀ W B z, entry by entry.
+    fn exact(rows: &Rows, sides: [Side; 2], z: &Matrix, height: usize) -> Vec<Vec<f64>> {
+        let mut out = vec![vec![0.0; z.cols()]; height];
+        let [a, b] = sides.map(|side| if side == Side::X { rows.x.view() } else { rows.y.view() });
+        for i in 0..rows.len() {
+            for (row, left) in a.entries(i) {
+                for (id, right) in b.entries(i) {
+                    for (out, z) in out[row].iter_mut().zip(z.row(id)) {
+                        *out += f64::from(left) * f64::from(rows.weights.as_ref().unwrap()[i]) * f64::from(right * z);
+                    }
+                }
+            }
+        }
+        out
+    }
+
+    #[test]
+    fn products_are_right_for_any_chunk_size() {
+        let (n, d, c) = (97, 60, 50);
+        let rows = rows(n, d, c);
+        for chunk in [1, 7, 96, 97, 1000] {
+            let data = Dataset::in_chunks_of(chunk, &rows, d as usize, c as usize).unwrap();
+            assert_eq!(data.chunks(), n.div_ceil(chunk));
+            for sides in [[Side::X, Side::X], [Side::X, Side::Y], [Side::Y, Side::X], [Side::Y, Side::Y]] {
+                let [height, inner] = sides.map(|side| data.shape().width(side));
+                let z = Matrix::from_fn(inner, 70, |i, j| ((i * 31 + j * 17) % 11) as f32 - 5.0);
+                let mut out = Matrix::from_fn(height, 70, |_, _| f32::NAN);
+                data.cross(sides[0], sides[1], z.view(), out.view_mut()).unwrap();
+                for (i, row) in exact(&rows, sides, &z, height).iter().enumerate() {
+                    assert!(row.iter().zip(out.row(i)).all(|(e, o)| (e - f64::from(*o)).abs() < 1e-3), "{sides:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn very_large_ids_do_not_cost_memory() {
+        let mut rows = Rows::new();
+        for id in [4_000_000_000, 7, 4_000_000_000] {
+            rows.x.push(id, 2.0);
+            rows.x.end_row();
+            rows.y.push(id - 1, 1.0);
+            rows.y.end_row();
+        }
+        let data = Dataset::from_rows(&rows, 4_000_000_001, 4_000_000_000).unwrap();
+        assert_eq!((data.nnz(Side::X), data.nnz(Side::Y)), (3, 3));
+        assert!(data.bytes() < 10_000);
+    }
+
+    #[test]
+    fn moments_count_weights() {
+        let rows = rows(50, 20, 10);
+        let data = Dataset::in_chunks_of(8, &rows, 20, 10).unwrap();
+        let moments = data.moments(Side::X).unwrap();
+        assert_eq!(moments.weight, (0..50).map(|i| f64::from(i % 3)).sum::<f64>());
+        assert_eq!(moments.entries, rows.x.nnz() as u64);
+        let mut square = vec![0.0; 20];
+        for i in 0..50 {
+            rows.x.view().entries(i).for_each(|(id, v)| square[id] += (i % 3) as f64 * f64::from(v * v));
+        }
+        assert!(moments.square.iter().zip(square).all(|(a, b)| (a - b).abs() < 1e-9));
     }
 }

@@ -64,7 +64,8 @@ pub struct Rembrandt {
     pub k: usize,
     /// Extra random directions (p). They make the first k more accurate and are dropped at the end.
     pub oversample: usize,
-    /// Passes of the range finder (q). Two are worth their cost where the spectrum is flat.
+    /// Passes of the range finder (q). The paper says 1, its authors' code ran with 2 and so do we: where the spectrum
+    /// is flat, as on bibtex at k = 50, the second takes the captured energy from 0.995 of the optimum to 0.998.
     pub passes: usize,
     /// Relative ridge λ. The strongest knob on text: try 1 to 8.
     pub ridge: f64,
@@ -97,7 +98,7 @@ impl Default for Rembrandt {
         Rembrandt {
             k: 100,
             oversample: 20,
-            passes: 1,
+            passes: 2,
             ridge: 1.0,
             ridge_convention: RidgeConvention::default(),
             cg_steps: 10,
@@ -195,7 +196,8 @@ mod tests {
 
     #[test]
     fn bad_parameters_are_named() {
-        let cases: [(&str, fn(&mut Rembrandt)); 7] = [
+        type Change = fn(&mut Rembrandt);
+        let cases: [(&str, Change); 7] = [
             ("k", |p| p.k = 0),
             ("k", |p| p.k = 11),
             ("ridge", |p| p.ridge = f64::NAN),

@@ -2,13 +2,11 @@
 //!
 //! R is diagonal: the real ridge ρ for every feature and, in the default convention, 0 for the constant one.
 
-use rayon::prelude::*;
-
 use super::params::{Preconditioner, Rembrandt, RidgeConvention, Solver};
 use crate::csr::CsrRef;
 use crate::data::{Examples, Moments, Shape, Side};
 use crate::matrix::{MatMut, MatRef, Matrix};
-use crate::solve::cg::{self, Stop};
+use crate::solve::cg::{self, Stop, System};
 use crate::solve::direct::Cholesky;
 use crate::{Result, Run, kernel};
 
@@ -131,22 +129,18 @@ impl<'a> Regression<'a> {
             return Ok((cholesky.solve(b), Cost::default()));
         }
         let mut z = Matrix::zeros(b.rows(), width);
-        let mut apply = |p: MatRef<'_>, mut q: MatMut<'_>| {
-            match self.gram {
-                Some(gram) => gram.multiply(p, q.reborrow()),
-                None => {
-                    self.data.cross(Side::X, Side::X, p, q.reborrow())?;
-                    run.advance(stage, 2 * width as u64)?;
-                }
+        let mut product = |p: MatRef<'_>, q: MatMut<'_>| match self.gram {
+            Some(gram) => {
+                gram.multiply(p, q);
+                Ok(())
             }
-            let (stride, cols) = (q.stride(), q.cols());
-            let rows = q.as_mut_slice().par_chunks_mut(stride).zip(p.as_slice().par_chunks(p.stride()));
-            rows.zip(&self.ridge).for_each(|((q, p), ridge)| {
-                q[..cols].iter_mut().zip(p).for_each(|(q, p)| *q = ridge.mul_add(*p, *q));
-            });
-            Ok(())
+            None => {
+                self.data.cross(Side::X, Side::X, p, q)?;
+                run.advance(stage, 2 * width as u64)
+            }
         };
-        let outcome = cg::solve(&mut apply, &self.inverse, b, &mut z, self.stop)?;
+        let system = System { product: &mut product, ridge: &self.ridge, inverse: &self.inverse };
+        let outcome = cg::solve(system, b, &mut z, self.stop)?;
         let steps: usize = if self.gram.is_some() { 0 } else { outcome.steps.iter().sum() };
         Ok((z, Cost { half_passes: 2.0 * steps as f64, guarded: outcome.guarded }))
     }

@@ -20,13 +20,16 @@ use super::regression::{Cost, Gram, Regression, may_write_gram, prefers_direct};
 use super::report::{Embedding, Report};
 use crate::data::adapt::{Adapted, Change, weighted_sum};
 use crate::data::{Examples, Moments, Shape, Side};
+use crate::kernel::columns::dot;
 use crate::matrix::Matrix;
-use crate::solve::cg::{Stop, dot};
+use crate::solve::cg::Stop;
 use crate::solve::{orth, random};
-use crate::{Result, Run};
+use crate::{Error, Result, Run};
 
 /// Directions whose singular value is below this fraction of the largest carry no energy, only rounding.
 const NO_ENERGY: f64 = 1e-6;
+/// Sums of squares of a feature must lie between this and its inverse.
+const LARGEST_SQUARE: f64 = 1e30;
 /// Keeps the random completion apart from the random start.
 const COMPLETION: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -77,6 +80,7 @@ impl Rembrandt {
     fn fit_adapted(&self, data: &dyn Examples, original: &dyn Examples, run: &mut Run<'_>) -> Result<Embedding> {
         let shape = data.shape();
         let x = data.moments(Side::X)?;
+        check_range(&x)?;
         let width = self.columns(shape);
         let direct = prefers_direct(self, shape, x.entries);
         run.begin(self.work(shape, direct));
@@ -313,4 +317,15 @@ fn centred_intercept(data: &dyn Examples, labels: &Matrix, projection: &Matrix) 
     let y = weighted_sum(&mean(Side::Y)?, labels.view());
     let x = weighted_sum(&mean(Side::X)?, projection.view());
     Ok(y.iter().zip(x).map(|(y, x)| (y - x) as f32).collect())
+}
+
+/// Products are kept in `f32`: features whose squares leave its range by their sheer size are refused.
+fn check_range(x: &Moments) -> Result<()> {
+    let largest = x.square.iter().fold(0.0, |max: f64, s| max.max(*s));
+    let wrong = match largest {
+        v if v > LARGEST_SQUARE => "too large to be squared; scale the features down",
+        v if v > 0.0 && v < 1.0 / LARGEST_SQUARE => "too small to be squared; scale the features up",
+        _ => return Ok(()),
+    };
+    Err(Error::Data(format!("the numbers in the data are {wrong}")))
 }

@@ -1,45 +1,120 @@
 //! Sparse × dense products: the inner loop of everything.
+//!
+//! Both directions gather: a row of A·z is a sum of rows of z, and a row of Aᵀ·v, from the stored transpose, a sum of
+//! rows of v. So threads write disjoint rows, nothing is locked or copied, and every entry of a result is one chain of
+//! fused multiply-adds in the stored order of the entries. Its bits do not depend on the number of threads, on how
+//! columns are cut into panels, or on the width of the vector instructions. (Processors without fused multiply-adds
+//! round twice, and get other bits.)
+//!
+//! | file | holds |
+//! |---|---|
+//! | `tile` | the inner loops |
+//! | `level` | the choice of vector instructions at run time |
+//! | [`columns`] | dot products and updates of dense columns |
+//!
+//! Work runs on rayon's current pool; what is too small to gain from a second thread stays on the calling one.
+
+pub mod columns;
+mod level;
+#[cfg(test)]
+mod tests;
+mod tile;
 
 use crate::csr::{CsrRef, TransposeRef};
-use crate::matrix::{MatMut, MatRef};
+use crate::matrix::{MatMut, MatRef, Matrix};
+use level::Level;
+use tile::{Add, Gather, Index, Lists, Overwrite, Store};
+
+/// Columns of one tile. The widest block of columns that [`cross_chunk`] takes through at a time.
+pub const TILE: usize = 64;
+
+/// Multiply-adds that are worth handing to another thread: some 40 µs of work.
+const GRAIN: usize = 1 << 18;
 
 /// out ← diag(scale) A z: every row of `out` is a weighted sum of rows of `z`.
-pub fn gather(a: CsrRef<'_>, scale: Option<&[f32]>, z: MatRef<'_>, mut out: MatMut<'_>) {
-    for i in 0..a.rows() {
-        let row = out.row_mut(i);
-        row.fill(0.0);
-        for (id, v) in a.entries(i) {
-            row.iter_mut().zip(z.row(id)).for_each(|(o, z)| *o = v.mul_add(*z, *o));
-        }
-        if let Some(scale) = scale {
-            row.iter_mut().for_each(|o| *o *= scale[i]);
-        }
-    }
+///
+/// # Panics
+/// If the sizes of the matrices do not match, or A has an entry in a column that `z` has no row for.
+pub fn gather(a: CsrRef<'_>, scale: Option<&[f32]>, z: MatRef<'_>, out: MatMut<'_>) {
+    assert_eq!((a.rows(), z.cols()), (out.rows(), out.cols()), "size of the output");
+    assert!(scale.is_none_or(|s| s.len() == a.rows()), "one scale for each row");
+    let lists = Lists { ptr: a.ptr, ids: a.ids, values: a.values };
+    run(Level::best(), Gather { lists, z, store: Overwrite { scale }, out });
 }
 
 /// out ← out + Aᵀ v, from the stored transpose of A.
-pub fn gather_transposed(a: TransposeRef<'_>, v: MatRef<'_>, mut out: MatMut<'_>) {
-    for (i, id) in a.ids.iter().enumerate() {
-        let (rows, values) = a.column(i);
-        for (j, r) in rows.iter().enumerate() {
-            let value = values.map_or(1.0, |v| v[j]);
-            let source = v.row(*r as usize);
-            out.row_mut(*id as usize).iter_mut().zip(source).for_each(|(o, s)| *o = value.mul_add(*s, *o));
-        }
+///
+/// The products of one column are summed first and added to `out` once, so a total over many chunks keeps its
+/// precision.
+///
+/// # Panics
+/// If `v` and `out` are not equally wide, A has an entry in a row that `v` does not have or in a column that `out` has
+/// no row for, or the columns of A are not ascending.
+pub fn gather_transposed(a: TransposeRef<'_>, v: MatRef<'_>, out: MatMut<'_>) {
+    assert_eq!(v.cols(), out.cols(), "columns of the output");
+    assert!(a.ids.last().is_none_or(|last| (*last as usize) < out.rows()), "a column beyond the output");
+    let lists = Lists { ptr: a.ptr, ids: a.rows, values: a.values };
+    run(Level::best(), Gather { lists, z: v, store: Add { ids: a.ids, first: 0 }, out });
+}
+
+/// Memory for [`cross_chunk`], kept from chunk to chunk.
+#[derive(Debug)]
+pub struct Scratch(Matrix);
+
+impl Scratch {
+    /// No memory yet; it grows to the largest chunk.
+    pub fn new() -> Scratch {
+        Scratch(Matrix::zeros(0, TILE))
     }
 }
 
-/// out ← out + Aᵀ diag(w) B z for one chunk of rows.
+impl Default for Scratch {
+    fn default() -> Scratch {
+        Scratch::new()
+    }
+}
+
+/// out ← out + Aᵀ diag(weights) B z for one chunk of rows, A given by its stored transpose.
+///
+/// The columns go through in blocks of [`TILE`], so that B z of the chunk stays in the cache until Aᵀ has read it.
+///
+/// # Panics
+/// As [`gather`] and [`gather_transposed`] do.
 pub fn cross_chunk(
     a: TransposeRef<'_>,
     b: CsrRef<'_>,
     weights: Option<&[f32]>,
     z: MatRef<'_>,
-    scratch: &mut crate::Matrix,
+    scratch: &mut Scratch,
     mut out: MatMut<'_>,
 ) {
-    let _ = scratch;
-    let mut t = crate::Matrix::zeros(b.rows(), z.cols());
-    gather(b, weights, z, t.view_mut());
-    gather_transposed(a, t.view(), out.reborrow());
+    assert_eq!(z.cols(), out.cols(), "columns of the output");
+    let rows = b.rows();
+    if scratch.0.rows() < rows {
+        scratch.0 = Matrix::zeros(rows, TILE);
+    }
+    let buffer = scratch.0.as_mut_slice();
+    for from in (0..z.cols()).step_by(TILE) {
+        let to = (from + TILE).min(z.cols());
+        let mut product = MatMut::new(rows, to - from, to - from, &mut buffer[..rows * (to - from)]);
+        gather(b, weights, z.columns(from, to), product.reborrow());
+        gather_transposed(a, product.as_ref(), out.reborrow().into_columns(from, to));
+    }
+}
+
+/// Runs the sums on the threads of the current pool: the one thread policy of the sparse kernels.
+fn run<I: Index, S: Store>(level: Level, work: Gather<'_, I, S>) {
+    let size = work.lists.cost(work.lists.len()) * work.z.cols();
+    let threads = rayon::current_num_threads();
+    // A few parts for each thread: equal parts do not take equal time.
+    let parts = if threads == 1 { 1 } else { (4 * threads).min(size / GRAIN) };
+    halve(level, work, parts);
+}
+
+fn halve<I: Index, S: Store>(level: Level, work: Gather<'_, I, S>, parts: usize) {
+    if parts < 2 || work.lists.len() < 2 {
+        return level.run(work);
+    }
+    let (a, b) = work.halve();
+    rayon::join(|| halve(level, a, parts / 2), || halve(level, b, parts - parts / 2));
 }

@@ -10,19 +10,20 @@
 //!
 //! A column ends
 //! - when its preconditioned residual has fallen below the tolerance,
-//! - when rounding has taken over: the curvature pᵀAp is no longer positive, a number is no longer finite, or φ has
-//!   risen; that last step is taken back. So a column never gets worse than its start z = 0, and asking for a
+//! - when rounding has taken over: along the direction p the matrix has no curvature pᵀAp that could be told from
+//!   rounding errors, a number is no longer finite, or φ has risen; that last step is taken back. So a column never gets worse than its start z = 0, and asking for a
 //!   thousand steps more is harmless.
 
-use rayon::prelude::*;
-
+use crate::kernel::columns;
 use crate::matrix::{MatMut, MatRef, Matrix};
 use crate::{Error, Result};
 
-/// Rows whose sums are added up before they join the others: fixed, so that sums do not depend on threads.
-const BLOCK: usize = 1024;
 /// φ may rise by this much, relatively, without anything being wrong: it is made of `f32` numbers.
 const SLACK: f64 = 1e-6;
+
+/// Curvatures this much below the largest one seen are rounding errors of `f32` products. Dividing by one of them
+/// would take a step to nowhere; a singular system with a right side outside of its range leads there.
+const FLAT: f64 = 1e-7;
 
 /// When to stop.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,6 +48,10 @@ pub(crate) struct Outcome {
 struct Column {
     /// rᵀs, with s the preconditioned residual.
     rs: f64,
+    /// pᵀMp, the length of the direction in the norm of the preconditioner.
+    pp: f64,
+    /// The largest curvature pᵀAp / pᵀMp seen.
+    curvature: f64,
     /// Where rs counts as converged.
     goal: f64,
     /// The objective.
@@ -56,182 +61,231 @@ struct Column {
     guarded: bool,
 }
 
-/// Solves A Z = B from Z = 0. `apply` computes A·P; `inverse` is the preconditioner, one number per row.
-///
-/// `z` is overwritten. `after_step` is called after each step with its number of columns.
-pub(crate) fn solve(
-    apply: &mut dyn FnMut(MatRef<'_>, MatMut<'_>) -> Result<()>,
-    inverse: &[f32],
-    b: &Matrix,
-    z: &mut Matrix,
-    stop: Stop,
-) -> Result<Outcome> {
+/// The matrix of the equations: a product, and a diagonal that is added to it.
+pub(crate) struct System<'a> {
+    /// Writes A₀·P.
+    pub product: &'a mut dyn FnMut(MatRef<'_>, MatMut<'_>) -> Result<()>,
+    /// A = A₀ + diag(ridge).
+    pub ridge: &'a [f32],
+    /// The preconditioner: about the inverse of A's diagonal.
+    pub inverse: &'a [f32],
+}
+
+/// Solves A Z = B from Z = 0. `z` is overwritten.
+pub(crate) fn solve(system: System<'_>, b: &Matrix, z: &mut Matrix, stop: Stop) -> Result<Outcome> {
+    let System { product, ridge, inverse } = system;
     let (rows, width) = (b.rows(), b.cols());
-    assert_eq!((z.rows(), z.cols(), inverse.len()), (rows, width, rows), "sizes do not fit");
+    assert_eq!((z.rows(), z.cols(), ridge.len(), inverse.len()), (rows, width, rows, rows), "sizes do not fit");
     z.as_mut_slice().fill(0.0);
-    if rows == 0 || width == 0 {
-        return Ok(Outcome { steps: vec![0; width], guarded: 0 });
-    }
     let mut r = b.clone();
     let mut p = Matrix::zeros(rows, width);
     let mut q = Matrix::zeros(rows, width);
 
     // s = r/M, p = s.
-    let rs = sweep1(width, p.as_mut_slice(), (r.as_slice(), inverse), |p, (r, m), sums| {
-        for ((p, r), sum) in p.iter_mut().zip(r).zip(sums) {
-            *p = m * r;
-            *sum += f64::from(*p) * f64::from(*r);
-        }
+    let rs = columns::sweep([p.view_mut()], [r.view()], width, |rows, [mut p], [r], sums| {
+        columns::scale_rows(p.reborrow(), &inverse[rows], r);
+        columns::add_dot(p.as_ref(), r, sums);
     });
     if rs.iter().any(|rs| !rs.is_finite()) {
         let reason = "the numbers in the data are too large to be squared; scale the features down";
         return Err(Error::Data(reason.into()));
     }
-    let mut columns: Vec<Column> = rs
-        .iter()
-        .map(|rs| {
-            let goal = rs * stop.tolerance * stop.tolerance;
-            Column { rs: *rs, goal, phi: 0.0, steps: 0, active: *rs > 0.0, guarded: false }
-        })
-        .collect();
+    let begin = |rs: &f64| {
+        let goal = rs * stop.tolerance * stop.tolerance;
+        Column { rs: *rs, pp: *rs, curvature: 0.0, goal, phi: 0.0, steps: 0, active: *rs > 0.0, guarded: false }
+    };
+    let mut columns: Vec<Column> = rs.iter().map(begin).collect();
 
     for _ in 0..stop.steps {
         if !columns.iter().any(|c| c.active) {
             break;
         }
-        apply(p.view(), q.view_mut())?;
-        let curvature = dot(p.view(), q.view());
-        let mut alpha = vec![0f32; width];
-        for ((alpha, column), curvature) in alpha.iter_mut().zip(&mut columns).zip(&curvature) {
-            let step = column.rs / curvature;
-            if column.active && *curvature > 0.0 && (step as f32).is_finite() {
-                *alpha = step as f32;
-                column.steps += 1;
-            } else if column.active {
-                (column.active, column.guarded) = (false, true);
-            }
-        }
-        // z ← z + αp, r ← r − αq, and the sums that say how it went.
-        let (residual, objective) = advance(&alpha, inverse, b, (z, &mut r), (&p, &q));
-        let (mut keep, mut beta) = (vec![0f32; width], vec![0f32; width]);
-        let mut back = vec![0f32; width];
-        for (j, column) in columns.iter_mut().enumerate().filter(|(_, c)| c.active) {
-            let phi = -0.5 * objective[j];
-            if !(phi <= column.phi + SLACK * column.phi.abs()) || !residual[j].is_finite() {
-                (column.active, column.guarded) = (false, true);
-                column.steps -= 1;
-                back[j] = -alpha[j];
-                continue;
-            }
-            let ratio = residual[j] / column.rs;
-            (column.phi, column.rs) = (phi, residual[j]);
-            column.active = column.rs > column.goal;
-            if column.active {
-                (keep[j], beta[j]) = (1.0, ratio as f32);
-            }
-        }
-        if back.iter().any(|back| *back != 0.0) {
-            z.as_mut_slice().par_chunks_mut(width).zip(p.as_slice().par_chunks(width)).for_each(|(z, p)| {
-                z.iter_mut().zip(p).zip(&back).for_each(|((z, p), back)| *z = back.mul_add(*p, *z));
+        product(p.view(), q.view_mut())?;
+        let curvature = columns::sweep([q.view_mut()], [p.view()], width, |rows, [mut q], [p], sums| {
+            columns::add_scaled_rows(q.reborrow(), &ridge[rows], p);
+            columns::add_dot(p, q.as_ref(), sums);
+        });
+        let alpha: Vec<f32> = columns.iter_mut().zip(&curvature).map(|(c, curvature)| c.step(*curvature)).collect();
+        let minus: Vec<f32> = alpha.iter().map(|a| -a).collect();
+
+        // z ← z + αp, r ← r − αq, and how it went: rᵀs and zᵀ(b + r).
+        let outputs = [z.view_mut(), r.view_mut()];
+        let sums =
+            columns::sweep(outputs, [p.view(), q.view(), b.view()], 2 * width, |rows, [mut z, mut r], ins, sums| {
+                let [p, q, b] = ins;
+                let (residual, objective) = sums.split_at_mut(width);
+                columns::add_multiple(z.reborrow(), &alpha, p);
+                columns::add_multiple(r.reborrow(), &minus, q);
+                columns::add_dot_scaled(r.as_ref(), &inverse[rows], r.as_ref(), residual);
+                columns::add_dot(z.as_ref(), b, objective);
+                columns::add_dot(z.as_ref(), r.as_ref(), objective);
             });
+        let (residual, objective) = sums.split_at(width);
+        let judged: Vec<Verdict> =
+            columns.iter_mut().zip(residual.iter().zip(objective)).map(|(c, (rs, o))| c.judge(*rs, -0.5 * o)).collect();
+        let back: Vec<f32> = judged.iter().zip(&minus).map(|(v, m)| if v.take_back { *m } else { 0.0 }).collect();
+        if judged.iter().any(|v| v.take_back) {
+            columns::sweep([z.view_mut()], [p.view()], 0, |_, [z], [p], _| columns::add_multiple(z, &back, p));
         }
-        // p ← s + βp; columns that have ended get p = 0.
-        let direction = p.as_mut_slice().par_chunks_mut(BLOCK * width);
-        let residuals = r.as_slice().par_chunks(BLOCK * width).zip(inverse.par_chunks(BLOCK));
-        direction.zip(residuals).for_each(|(p, (r, inverse))| {
-            for ((p, r), m) in p.chunks_mut(width).zip(r.chunks(width)).zip(inverse) {
-                for (((p, r), keep), beta) in p.iter_mut().zip(r).zip(&keep).zip(&beta) {
-                    *p = beta.mul_add(*p, keep * (m * r));
-                }
-            }
+        // p ← s + βp. Columns that have ended take no more steps, whatever their p.
+        let beta: Vec<f32> = judged.iter().map(|v| v.beta).collect();
+        columns::sweep([p.view_mut()], [r.view()], 0, |rows, [p], [r], _| {
+            columns::scale_rows_multiply_add(p, &inverse[rows], &beta, r);
         });
     }
-    // A step that was taken back may leave a trace of rounding; a column without a single step stays exactly 0.
     let steps = columns.iter().map(|c| c.steps).collect();
     Ok(Outcome { steps, guarded: columns.iter().filter(|c| c.guarded).count() })
 }
 
-/// z ← z + αp, r ← r − αq; returns rᵀM⁻¹r and zᵀ(b + r) of each column.
-fn advance(
-    alpha: &[f32],
-    inverse: &[f32],
-    b: &Matrix,
-    (z, r): (&mut Matrix, &mut Matrix),
-    (p, q): (&Matrix, &Matrix),
-) -> (Vec<f64>, Vec<f64>) {
-    let width = alpha.len();
-    let block = BLOCK * width;
-    let outputs = z.as_mut_slice().par_chunks_mut(block).zip(r.as_mut_slice().par_chunks_mut(block));
-    let inputs = p.as_slice().par_chunks(block).zip(q.as_slice().par_chunks(block));
-    let others = b.as_slice().par_chunks(block).zip(inverse.par_chunks(BLOCK));
-    let partial: Vec<Vec<f64>> = outputs
-        .zip(inputs)
-        .zip(others)
-        .map(|(((z, r), (p, q)), (b, inverse))| {
-            let mut sums = vec![0f64; 2 * width];
-            let (residual, objective) = sums.split_at_mut(width);
-            for (i, m) in inverse.iter().enumerate() {
-                let row = i * width..(i + 1) * width;
-                let (z, r) = (&mut z[row.clone()], &mut r[row.clone()]);
-                let (p, q, b) = (&p[row.clone()], &q[row.clone()], &b[row]);
-                for j in 0..width {
-                    z[j] = alpha[j].mul_add(p[j], z[j]);
-                    r[j] = (-alpha[j]).mul_add(q[j], r[j]);
-                    residual[j] += f64::from(r[j]) * f64::from(m * r[j]);
-                    objective[j] += f64::from(z[j]) * (f64::from(b[j]) + f64::from(r[j]));
+/// What becomes of a column after a step.
+struct Verdict {
+    /// The step made it worse.
+    take_back: bool,
+    /// How much of the old direction goes into the new one.
+    beta: f32,
+}
+
+impl Column {
+    /// The length of the next step, 0 for a column that has ended.
+    fn step(&mut self, pap: f64) -> f32 {
+        let alpha = (self.rs / pap) as f32;
+        let curvature = pap / self.pp;
+        self.curvature = self.curvature.max(curvature);
+        if self.active && !(curvature > FLAT * self.curvature && alpha.is_finite()) {
+            (self.active, self.guarded) = (false, true);
+        }
+        self.steps += usize::from(self.active);
+        if self.active { alpha } else { 0.0 }
+    }
+
+    fn judge(&mut self, rs: f64, phi: f64) -> Verdict {
+        if !self.active {
+            return Verdict { take_back: false, beta: 0.0 };
+        }
+        let better = phi <= self.phi + SLACK * self.phi.abs() && rs.is_finite();
+        if !better {
+            (self.active, self.guarded) = (false, true);
+            self.steps -= 1;
+            return Verdict { take_back: true, beta: 0.0 };
+        }
+        let beta = rs / self.rs;
+        (self.phi, self.rs) = (phi, rs);
+        // The new direction s + βp has this length because s is orthogonal to p: sᵀMp = rᵀp = 0.
+        self.pp = rs + beta * beta * self.pp;
+        self.active = rs > self.goal;
+        Verdict { take_back: false, beta: if self.active { beta as f32 } else { 0.0 } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A diagonal matrix through products, which is all that matters to the method, mixed by a reflection.
+    fn product(diagonal: Vec<f32>) -> impl FnMut(MatRef<'_>, MatMut<'_>) -> Result<()> {
+        move |p, mut out| {
+            let n = diagonal.len();
+            let reflect = |m: &mut Matrix| {
+                for j in 0..m.cols() {
+                    let shift = 2.0 / n as f64 * (0..n).map(|i| f64::from(m.row(i)[j])).sum::<f64>();
+                    (0..n).for_each(|i| m.row_mut(i)[j] -= shift as f32);
                 }
-            }
-            sums
-        })
-        .collect();
-    let mut sums = add_up(2 * width, &partial);
-    let objective = sums.split_off(width);
-    (sums, objective)
-}
+            };
+            let mut m = p.to_matrix();
+            reflect(&mut m);
+            (0..n).for_each(|i| m.row_mut(i).iter_mut().for_each(|v| *v *= diagonal[i]));
+            reflect(&mut m);
+            out.copy_from(m.view());
+            Ok(())
+        }
+    }
 
-/// The inner product of each column of `a` with that of `b`, in `f64`.
-pub(crate) fn dot(a: MatRef<'_>, b: MatRef<'_>) -> Vec<f64> {
-    assert_eq!((a.rows(), a.cols()), (b.rows(), b.cols()), "sizes differ");
-    let partial: Vec<Vec<f64>> = (0..a.rows().div_ceil(BLOCK))
-        .into_par_iter()
-        .map(|block| {
-            let mut sums = vec![0f64; a.cols()];
-            for i in block * BLOCK..a.rows().min((block + 1) * BLOCK) {
-                for ((sum, a), b) in sums.iter_mut().zip(a.row(i)).zip(b.row(i)) {
-                    *sum += f64::from(*a) * f64::from(*b);
+    fn run(diagonal: &[f32], b: &Matrix, stop: Stop) -> (Matrix, Outcome) {
+        let n = diagonal.len();
+        let mut z = Matrix::from_fn(n, b.cols(), |_, _| f32::NAN);
+        let system = System { product: &mut product(diagonal.to_vec()), ridge: &vec![0.0; n], inverse: &vec![1.0; n] };
+        let outcome = solve(system, b, &mut z, stop).unwrap();
+        (z, outcome)
+    }
+
+    /// φ of each column, in `f64`.
+    fn objective(diagonal: &[f32], b: &Matrix, z: &Matrix) -> Vec<f64> {
+        let mut az = Matrix::zeros(z.rows(), z.cols());
+        product(diagonal.to_vec())(z.view(), az.view_mut()).unwrap();
+        let (zaz, bz) = (columns::dot(z.view(), az.view()), columns::dot(b.view(), z.view()));
+        zaz.iter().zip(bz).map(|(q, l)| 0.5 * q - l).collect()
+    }
+
+    fn right_side(n: usize, cols: usize) -> Matrix {
+        let mut b = Matrix::zeros(n, cols);
+        crate::solve::random::fill_normal(&mut b, 0, 3);
+        b
+    }
+
+    #[test]
+    fn solves_and_counts_the_steps_of_each_column() {
+        let diagonal: Vec<f32> = (0..50).map(|i| 1.0 + (i % 5) as f32).collect();
+        let mut b = right_side(50, 3);
+        (0..50).for_each(|i| b.row_mut(i)[1] = 0.0);
+        let (z, outcome) = run(&diagonal, &b, Stop { steps: 40, tolerance: 1e-5 });
+        // Five distinct eigenvalues: five steps, and none for a right side of zero.
+        assert!(outcome.steps[0] <= 6 && outcome.steps[2] <= 6, "{outcome:?}");
+        assert_eq!((outcome.steps[1], outcome.guarded), (0, 0));
+        assert!((0..50).all(|i| z.row(i)[1] == 0.0));
+        let mut az = Matrix::zeros(50, 3);
+        product(diagonal)(z.view(), az.view_mut()).unwrap();
+        assert!(az.as_slice().iter().zip(b.as_slice()).all(|(a, b)| (a - b).abs() < 1e-4));
+    }
+
+    #[test]
+    fn any_number_of_steps_never_makes_it_worse() {
+        // Condition numbers far beyond what f32 can resolve, up to singular and even slightly indefinite matrices.
+        let spectra: [fn(usize) -> f32; 4] = [
+            |i| 10f32.powf(-0.2 * i as f32),
+            |i| if i % 2 == 0 { 1.0 } else { 0.0 },
+            |i| if i == 0 { 1e6 } else { 1.0 / (1.0 + i as f32) },
+            |i| if i == 7 { -1e-6 } else { 1.0 / (1.0 + i as f32) },
+        ];
+        for (which, spectrum) in spectra.iter().enumerate() {
+            let diagonal: Vec<f32> = (0..60).map(spectrum).collect();
+            let b = right_side(60, 4);
+            let mut last = vec![0.0; 4];
+            for steps in [1, 2, 5, 10, 50, 200, 2000] {
+                let (z, _) = run(&diagonal, &b, Stop { steps, tolerance: 0.0 });
+                assert!(z.as_slice().iter().all(|v| v.is_finite()), "spectrum {which}, {steps} steps");
+                let phi = objective(&diagonal, &b, &z);
+                for (phi, last) in phi.iter().zip(&last) {
+                    assert!(*phi <= *last + 1e-3 * f64::abs(*last), "spectrum {which}, {steps} steps: {phi} > {last}");
                 }
+                last = phi;
             }
-            sums
-        })
-        .collect();
-    add_up(a.cols(), &partial)
-}
+        }
+    }
 
-/// One pass over the rows of a matrix that is written, with per-column sums.
-fn sweep1(
-    width: usize,
-    out: &mut [f32],
-    (a, per_row): (&[f32], &[f32]),
-    f: impl Fn(&mut [f32], (&[f32], f32), &mut [f64]) + Sync,
-) -> Vec<f64> {
-    let inputs = a.par_chunks(BLOCK * width).zip(per_row.par_chunks(BLOCK));
-    let partial: Vec<Vec<f64>> = out
-        .par_chunks_mut(BLOCK * width)
-        .zip(inputs)
-        .map(|(out, (a, per_row))| {
-            let mut sums = vec![0f64; width];
-            for ((out, a), m) in out.chunks_mut(width).zip(a.chunks(width)).zip(per_row) {
-                f(out, (a, *m), &mut sums);
-            }
-            sums
-        })
-        .collect();
-    add_up(width, &partial)
-}
+    #[test]
+    fn a_residual_that_rises_first_does_not_stop_it() {
+        // A small right side along a direction of huge curvature: the residual rises before it falls.
+        let n = 200;
+        let diagonal: Vec<f32> = (0..n).map(|i| 10f32.powf(-4.0 + 8.0 * (i % 20) as f32 / 19.0)).collect();
+        let b = right_side(n, 1);
+        let norm_after = |steps| {
+            let (z, _) = run(&diagonal, &b, Stop { steps, tolerance: 1e-9 });
+            let mut r = Matrix::zeros(n, 1);
+            product(diagonal.clone())(z.view(), r.view_mut()).unwrap();
+            let r: f64 = r.as_slice().iter().zip(b.as_slice()).map(|(a, b)| f64::from(b - a).powi(2)).sum();
+            (r.sqrt(), objective(&diagonal, &b, &z)[0])
+        };
+        let start = b.as_slice().iter().map(|v| f64::from(*v).powi(2)).sum::<f64>().sqrt();
+        let path: Vec<(f64, f64)> = (1..30).map(norm_after).collect();
+        assert!(path.iter().any(|(r, _)| *r > 2.0 * start), "the residual was meant to rise: {path:?}");
+        assert!(path.windows(2).all(|w| w[1].1 <= w[0].1 + 1e-3 * w[0].1.abs()), "the objective must not: {path:?}");
+    }
 
-/// Adds the sums of blocks in their order.
-fn add_up(width: usize, blocks: &[Vec<f64>]) -> Vec<f64> {
-    let mut total = vec![0f64; width];
-    blocks.iter().for_each(|block| total.iter_mut().zip(block).for_each(|(t, b)| *t += b));
-    total
+    #[test]
+    fn numbers_too_large_are_refused() {
+        let b = Matrix::from_fn(3, 1, |_, _| f32::INFINITY);
+        let system = System { product: &mut product(vec![1.0; 3]), ridge: &[0.0; 3], inverse: &[1.0; 3] };
+        let error = solve(system, &b, &mut Matrix::zeros(3, 1), Stop { steps: 3, tolerance: 0.0 }).unwrap_err();
+        assert!(error.to_string().contains("too large"));
+    }
 }

@@ -4,3 +4,5 @@ pub(crate) mod cg;
 pub(crate) mod direct;
 pub(crate) mod orth;
 pub(crate) mod random;
+
+pub use orth::orthonormalize;

@@ -110,7 +110,15 @@ pub(crate) fn multiply(a: MatRef<'_>, b: &Mat<f64>) -> Matrix {
 ///
 /// Column j of the result lies in the span of columns 0 to j of `a` (CholeskyQR, twice). When `a` does not have full
 /// rank the columns are instead an orthonormal basis of its range, most important first, and then zeros.
-pub(crate) fn orthonormalize(a: &mut Matrix) -> usize {
+///
+/// ```
+/// use rembrandt::{Matrix, solve::orthonormalize};
+///
+/// let mut a = Matrix::from_vec(2, 2, vec![3.0, 1.0, 4.0, 1.0]);
+/// assert_eq!(orthonormalize(&mut a), 2);
+/// assert!((a.row(0)[0] - 0.6).abs() < 1e-6 && (a.row(1)[0] - 0.8).abs() < 1e-6);
+/// ```
+pub fn orthonormalize(a: &mut Matrix) -> usize {
     let first = factor(&gram(a.view()));
     *a = multiply(a.view(), &first.transform);
     if first.rank == 0 {

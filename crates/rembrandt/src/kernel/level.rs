@@ -1,0 +1,82 @@
+//! Which vector instructions to use: found out when the program runs, so one binary serves every machine.
+
+/// A computation that is compiled once for each set of vector instructions.
+pub(super) trait Work {
+    /// Runs it. `FMA` tells whether multiply-adds are fused.
+    ///
+    /// Implementations are `#[inline(always)]`, and so is what they call: only then is their code compiled with the
+    /// instructions of the function that it is inlined into.
+    fn run<const FMA: bool>(self);
+}
+
+/// A set of vector instructions that this processor has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Level(Kind);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Portable,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+}
+
+/// Whether the instructions that every processor of the target has include a fused multiply-add. Where they do not,
+/// `f32::mul_add` is a slow library call, and the portable code multiplies and then adds.
+const FUSED: bool = cfg!(any(target_arch = "aarch64", target_feature = "fma"));
+
+impl Level {
+    /// The widest instructions of this processor.
+    pub(super) fn best() -> Level {
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+            // Code for AVX-512F may use AVX2 and FMA as well.
+            let wide = is_x86_feature_detected!("avx512f");
+            return Level(if wide { Kind::Avx512 } else { Kind::Avx2 });
+        }
+        Level(Kind::Portable)
+    }
+
+    /// Every level of this processor whose multiply-adds are fused: all of them give the same bits.
+    #[cfg(test)]
+    pub(super) fn fused() -> Vec<Level> {
+        #[cfg(target_arch = "x86_64")]
+        return match Level::best().0 {
+            Kind::Avx512 => vec![Level(Kind::Avx2), Level(Kind::Avx512)],
+            Kind::Avx2 => vec![Level(Kind::Avx2)],
+            Kind::Portable => Vec::new(),
+        };
+        #[cfg(not(target_arch = "x86_64"))]
+        if FUSED { vec![Level::PORTABLE] } else { Vec::new() }
+    }
+
+    /// The level of every processor.
+    #[cfg(test)]
+    pub(super) const PORTABLE: Level = Level(Kind::Portable);
+
+    /// Runs `work` with these instructions.
+    pub(super) fn run(self, work: impl Work) {
+        match self.0 {
+            Kind::Portable => work.run::<FUSED>(),
+            // SAFETY: a level of this kind is made only after the processor was seen to have AVX2 and FMA.
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx2 => unsafe { avx2(work) },
+            // SAFETY: a level of this kind is made only after the processor was seen to have AVX-512F, AVX2 and FMA.
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx512 => unsafe { avx512(work) },
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+fn avx2(work: impl Work) {
+    work.run::<true>();
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+fn avx512(work: impl Work) {
+    work.run::<true>();
+}
