@@ -18,9 +18,6 @@ const BLOCK: usize = 1024;
 /// Rows that the closure of a sweep sees at a time: 4 KB of each matrix if it has 64 columns.
 const STRIP: usize = 16;
 
-/// Column sums of one strip held in registers.
-const TILE: usize = 16;
-
 /// Per-column dot products: Σᵢ aᵢⱼ bᵢⱼ.
 ///
 /// # Panics
@@ -166,23 +163,49 @@ struct Dot<'a> {
     sums: &'a mut [f64],
 }
 
-impl Work for Dot<'_> {
+impl Dot<'_> {
+    /// The sums of `W` columns from `from` on, in registers.
     #[inline(always)]
-    fn run<const FMA: bool>(self) {
-        for (t, sums) in self.sums.chunks_mut(TILE).enumerate() {
-            let columns = t * TILE..t * TILE + sums.len();
-            let mut total = [0.0; TILE];
-            total[..sums.len()].copy_from_slice(sums);
-            for i in 0..self.a.rows() {
-                let (a, b) = (&self.a.row(i)[columns.clone()], &self.b.row(i)[columns.clone()]);
-                let s = self.factors.map_or(1.0, |s| f64::from(s[i]));
-                match (<&[f32; TILE]>::try_from(a), <&[f32; TILE]>::try_from(b)) {
-                    // Of a length that the compiler knows, and so in vector registers.
-                    (Ok(a), Ok(b)) => (0..TILE).for_each(|j| total[j] += s * f64::from(a[j]) * f64::from(b[j])),
-                    _ => (0..a.len()).for_each(|j| total[j] += s * f64::from(a[j]) * f64::from(b[j])),
+    fn tile<const W: usize>(&mut self, from: usize) {
+        let columns = from..from + W;
+        let sums: &mut [f64; W] = (&mut self.sums[columns.clone()]).try_into().expect("W long");
+        let mut total = *sums;
+        for i in 0..self.a.rows() {
+            let a: &[f32; W] = self.a.row(i)[columns.clone()].try_into().expect("W long");
+            let b: &[f32; W] = self.b.row(i)[columns.clone()].try_into().expect("W long");
+            match self.factors {
+                Some(s) => {
+                    let s = f64::from(s[i]);
+                    for j in 0..W {
+                        total[j] += s * (f64::from(a[j]) * f64::from(b[j]));
+                    }
+                }
+                None => {
+                    for j in 0..W {
+                        total[j] += f64::from(a[j]) * f64::from(b[j]);
+                    }
                 }
             }
-            sums.copy_from_slice(&total[..sums.len()]);
+        }
+        *sums = total;
+    }
+}
+
+impl Work for Dot<'_> {
+    #[inline(always)]
+    fn run<const FMA: bool>(mut self) {
+        let (mut from, cols) = (0, self.sums.len());
+        while cols - from >= 64 {
+            self.tile::<64>(from);
+            from += 64;
+        }
+        while cols - from >= 8 {
+            self.tile::<8>(from);
+            from += 8;
+        }
+        while from < cols {
+            self.tile::<1>(from);
+            from += 1;
         }
     }
 }
