@@ -116,7 +116,7 @@ pub struct ParamArgs {
     /// Dimension of the embedding [default: 100]
     #[arg(short)]
     k: Option<usize>,
-    /// Passes of the range finder; two are worth their cost where the spectrum is flat [default: 1]
+    /// Passes of the range finder [default: 2]
     #[arg(long, value_name = "N")]
     passes: Option<usize>,
     /// Extra random directions, dropped at the end [default: 20]

@@ -55,3 +55,26 @@ fn every_option_reaches_its_parameter() {
     };
     assert_eq!(params, expected);
 }
+
+#[test]
+fn help_tells_the_real_defaults() {
+    let defaults = Rembrandt::default();
+    let numbers = [
+        ("k", defaults.k as f64),
+        ("passes", defaults.passes as f64),
+        ("oversample", defaults.oversample as f64),
+        ("ridge", defaults.ridge),
+        ("cg_steps", defaults.cg_steps as f64),
+        ("tolerance", defaults.tolerance),
+        ("panel", defaults.panel as f64),
+        ("seed", defaults.seed as f64),
+    ];
+    let command = Arguments::command();
+    let embed = command.find_subcommand("embed").unwrap();
+    for (name, expected) in numbers {
+        let argument = embed.get_arguments().find(|a| a.get_id() == name).unwrap();
+        let help = argument.get_help().unwrap().to_string();
+        let told = help.split_once("[default: ").unwrap().1.trim_end_matches(']');
+        assert_eq!(told.parse::<f64>().unwrap(), expected, "{name}");
+    }
+}
