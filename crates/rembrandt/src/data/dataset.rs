@@ -211,7 +211,7 @@ impl Examples for Dataset {
         assert_eq!(z.rows(), self.shape.width(b), "z needs a row for every column of {b:?}");
         assert_eq!(out.rows(), self.shape.width(a), "out needs a row for every column of {a:?}");
         assert_eq!(z.cols(), out.cols(), "z and out must be equally wide");
-        out.fill(0.0);
+        kernel::columns::sweep([out.reborrow()], [], 0, |_, [mut out], [], _| out.fill(0.0));
         let mut scratch = self.scratch.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         self.for_each_chunk(|chunk| {
             let (left, right) = (chunk.side(a).columns, chunk.side(b).rows);

@@ -122,13 +122,12 @@ impl<'a> Regression<'a> {
         Regression { data, gram, cholesky, ridge, inverse, stop, rho }
     }
 
-    /// Solves (XᵀWX + R) Z = B.
-    pub fn solve(&self, b: &Matrix, run: &mut Run<'_>, stage: &'static str) -> Result<(Matrix, Cost)> {
-        let width = b.cols();
+    /// Solves (XᵀWX + R) Z = B. Only the first `width` columns of B are not padding, and count as work.
+    pub fn solve(&self, b: &Matrix, width: usize, run: &mut Run<'_>, stage: &'static str) -> Result<(Matrix, Cost)> {
         if let Some(cholesky) = &self.cholesky {
             return Ok((cholesky.solve(b), Cost::default()));
         }
-        let mut z = Matrix::zeros(b.rows(), width);
+        let mut z = Matrix::zeros(b.rows(), b.cols());
         let mut product = |p: MatRef<'_>, q: MatMut<'_>| match self.gram {
             Some(gram) => {
                 gram.multiply(p, q);

@@ -21,17 +21,19 @@ use super::report::{Embedding, Report};
 use crate::data::adapt::{Adapted, Change, weighted_sum};
 use crate::data::{Examples, Moments, Shape, Side};
 use crate::kernel::columns::dot;
-use crate::matrix::Matrix;
+use crate::matrix::{MatRef, Matrix};
 use crate::solve::cg::Stop;
 use crate::solve::{orth, random};
 use crate::{Error, Result, Run};
 
 /// Directions whose singular value is below this fraction of the largest carry no energy, only rounding.
 const NO_ENERGY: f64 = 1e-6;
+/// Columns to a cache line.
+const LINE: usize = 16;
 /// Sums of squares of a feature must lie between this and its inverse.
 const LARGEST_SQUARE: f64 = 1e30;
 /// Random directions from which the energy outside of the embedding is estimated.
-const TRACE_SAMPLES: usize = 8;
+const TRACE_SAMPLES: usize = LINE;
 /// Keeps them apart from the random start.
 const TRACE: u64 = 0xd1b5_4a32_d192_ed03;
 /// Keeps the random completion apart from the random start.
@@ -173,30 +175,27 @@ impl Rembrandt {
             cost: Cost::default(),
         };
         for (from, to) in operator.panels(rank) {
-            let e = labels.columns(from, to);
-            let mut b = Matrix::zeros(shape.d, to - from);
-            operator.data.cross(Side::X, Side::Y, e, b.view_mut())?;
-            run.advance("projection", (to - from) as u64)?;
-            let (p, cost) = final_regression.solve(&b, run, "projection")?;
-            for i in 0..shape.d - constant {
-                fitted.projection.row_mut(i)[from..to].copy_from_slice(p.row(i));
-            }
+            let e = padded(labels.columns(from, to));
+            let b = operator.right_side(&e, to - from, run, "projection")?;
+            let (p, cost) = final_regression.solve(&b, to - from, run, "projection")?;
+            let proper = MatRef::new(shape.d - constant, to - from, p.cols(), p.as_slice());
+            fitted.projection.columns_mut(from, to).copy_from(proper);
             if constant == 1 {
-                fitted.intercept[from..to].copy_from_slice(p.row(shape.d - 1));
+                fitted.intercept[from..to].copy_from_slice(&p.row(shape.d - 1)[..to - from]);
             }
             fitted.cost.half_passes += cost.half_passes + (to - from) as f64;
             fitted.cost.guarded += cost.guarded;
             let z = match &own {
-                Some(_) => operator.regression.solve(&b, run, "measuring")?.0,
+                Some(_) => operator.regression.solve(&b, to - from, run, "measuring")?.0,
                 None => p,
             };
             // μ = eᵀMe = (XᵀWY e)ᵀ z, and the residual ‖Me − μe‖/μ from one more product.
             let mu = dot(b.view(), z.view());
-            let mut me = Matrix::zeros(shape.c, to - from);
+            let mut me = Matrix::zeros(shape.c, e.cols());
             operator.data.cross(Side::Y, Side::X, z.view(), me.view_mut())?;
             run.advance("measuring", (to - from) as u64)?;
-            let (mm, em) = (dot(me.view(), me.view()), dot(e, me.view()));
-            for (j, mu) in mu.into_iter().enumerate() {
+            let (mm, em) = (dot(me.view(), me.view()), dot(e.view(), me.view()));
+            for (j, mu) in mu.into_iter().take(to - from).enumerate() {
                 fitted.spectrum[from + j] = mu;
                 let square = mm[j] - 2.0 * mu * em[j] + mu * mu;
                 fitted.residuals[from + j] = if mu > 0.0 { square.max(0.0).sqrt() / mu } else { 0.0 };
@@ -221,14 +220,14 @@ impl Rembrandt {
     pub fn memory(&self, shape: Shape) -> u64 {
         let (d, c) = (shape.d as u64 + 1, shape.c as u64);
         let width = self.columns(shape) as u64;
-        let panel = width.min(self.panel as u64);
+        let panel = width.min(self.panel as u64).next_multiple_of(LINE as u64);
         // Regression: b, z, r, p, q. Range finder: Q, its copy, and T. Result: E and P.
         let regression = 5 * d * panel;
         let range = 3 * c * width;
         let result = (c + d) * self.k as u64;
         let dense = 2 * 16 * width * width;
         let gram = if may_write_gram(self, shape) { 6 * d * d } else { 0 };
-        4 * (regression.max(c * width) + range + result + dense + gram) + (16 << 20)
+        4 * (regression.max(c * width) + range + result + dense + gram) + (32 << 20)
     }
 }
 
@@ -249,15 +248,15 @@ struct Tally {
 impl Operator<'_> {
     /// Q ← M Q, panel by panel.
     fn apply(&self, q: &mut Matrix, tally: &mut Tally, run: &mut Run<'_>) -> Result<()> {
-        let (shape, stage) = (self.data.shape(), "range finder");
+        let stage = "range finder";
         for (from, to) in self.panels(q.cols()) {
             let width = to - from;
-            let mut b = Matrix::zeros(shape.d, width);
-            self.data.cross(Side::X, Side::Y, q.columns(from, to), b.view_mut())?;
-            run.advance(stage, width as u64)?;
-            let (z, cost) = self.regression.solve(&b, run, stage)?;
+            let mut panel = padded(q.columns(from, to));
+            let b = self.right_side(&panel, width, run, stage)?;
+            let (z, cost) = self.regression.solve(&b, width, run, stage)?;
             drop(b);
-            self.data.cross(Side::Y, Side::X, z.view(), q.columns_mut(from, to))?;
+            self.data.cross(Side::Y, Side::X, z.view(), panel.view_mut())?;
+            q.columns_mut(from, to).copy_from(panel.columns(0, width));
             run.advance(stage, width as u64)?;
             tally.half_passes += cost.half_passes + 2.0 * width as f64;
             tally.guarded += cost.guarded;
@@ -276,15 +275,21 @@ impl Operator<'_> {
         random::fill_normal(&mut g, 0, seed ^ TRACE);
         let inside = orth::multiply(e.view(), &orth::inner(e.view(), g.view()));
         g.as_mut_slice().iter_mut().zip(inside.as_slice()).for_each(|(g, inside)| *g -= inside);
-        let mut b = Matrix::zeros(shape.d, TRACE_SAMPLES);
-        self.data.cross(Side::X, Side::Y, g.view(), b.view_mut())?;
-        run.advance(stage, TRACE_SAMPLES as u64)?;
-        let (z, _) = self.regression.solve(&b, run, stage)?;
+        let b = self.right_side(&g, TRACE_SAMPLES, run, stage)?;
+        let (z, _) = self.regression.solve(&b, TRACE_SAMPLES, run, stage)?;
         let samples = dot(b.view(), z.view());
         let n = TRACE_SAMPLES as f64;
         let mean = samples.iter().sum::<f64>() / n;
         let variance = samples.iter().map(|s| (s - mean).powi(2)).sum::<f64>() / (n - 1.0);
         Ok((mean, (variance / n).sqrt()))
+    }
+
+    /// XᵀW Y Q, the right side of a regression, for a padded panel that holds `width` columns.
+    fn right_side(&self, q: &Matrix, width: usize, run: &mut Run<'_>, stage: &'static str) -> Result<Matrix> {
+        let mut b = Matrix::zeros(self.data.shape().d, q.cols());
+        self.data.cross(Side::X, Side::Y, q.view(), b.view_mut())?;
+        run.advance(stage, width as u64)?;
+        Ok(b)
     }
 
     fn panels(&self, columns: usize) -> impl Iterator<Item = (usize, usize)> + use<> {
@@ -300,6 +305,13 @@ struct Fitted {
     residuals: Vec<f64>,
     rho: f64,
     cost: Cost,
+}
+
+/// A copy with columns of zeros up to a whole number of cache lines: the kernels then never touch a line in vain.
+fn padded(a: MatRef<'_>) -> Matrix {
+    let mut m = Matrix::zeros(a.rows(), a.cols().next_multiple_of(LINE));
+    m.columns_mut(0, a.cols()).copy_from(a);
+    m
 }
 
 /// The top k left singular vectors of T, as E = Q·U with T = Q R and R = U Σ Vᵀ. It equals T V Σ⁻¹ from the

@@ -237,13 +237,13 @@ pub fn scale_rows(y: MatMut<'_>, s: &[f32], x: MatRef<'_>) {
     update(y, x, Change::ScaleRows(s));
 }
 
-/// yᵢⱼ ← yᵢⱼ + sᵢ xᵢⱼ, a factor for each row.
+/// yᵢⱼ ← yᵢⱼ + sᵢ fⱼ xᵢⱼ, a factor for each row and one for each column.
 ///
 /// # Panics
 /// If the sizes differ.
-pub fn add_scaled_rows(y: MatMut<'_>, s: &[f32], x: MatRef<'_>) {
-    assert_eq!(s.len(), y.rows(), "one factor for each row");
-    update(y, x, Change::AddScaledRows(s));
+pub fn add_scaled_multiple(y: MatMut<'_>, s: &[f32], factors: &[f32], x: MatRef<'_>) {
+    assert_eq!((s.len(), factors.len()), (y.rows(), y.cols()), "one factor for each row and column");
+    update(y, x, Change::AddScaledMultiple(s, factors));
 }
 
 /// yᵢⱼ ← sᵢ xᵢⱼ + fⱼ yᵢⱼ, a factor for each row of x and for each column of y.
@@ -265,7 +265,7 @@ enum Change<'a> {
     AddMultiple(&'a [f32]),
     MultiplyAdd(&'a [f32]),
     ScaleRows(&'a [f32]),
-    AddScaledRows(&'a [f32]),
+    AddScaledMultiple(&'a [f32], &'a [f32]),
     ScaleRowsMultiplyAdd(&'a [f32], &'a [f32]),
 }
 
@@ -284,7 +284,7 @@ impl Work for Update<'_> {
                 Change::AddMultiple(f) => pairs.zip(f).for_each(|((y, x), f)| *y += f * x),
                 Change::MultiplyAdd(f) => pairs.zip(f).for_each(|((y, x), f)| *y = x + f * *y),
                 Change::ScaleRows(s) => pairs.for_each(|(y, x)| *y = s[i] * x),
-                Change::AddScaledRows(s) => pairs.for_each(|(y, x)| *y += s[i] * x),
+                Change::AddScaledMultiple(s, f) => pairs.zip(f).for_each(|((y, x), f)| *y += f * (s[i] * x)),
                 Change::ScaleRowsMultiplyAdd(s, f) => {
                     pairs.zip(f).for_each(|((y, x), f)| *y = s[i] * x + f * *y);
                 }

@@ -221,13 +221,14 @@ impl<I: Index, S: Store> Work for Gather<'_, I, S> {
             }
             macro_rules! rest {
                 ($($width:literal)*) => {$(
-                    if (cols - from) & $width != 0 {
+                    if cols - from >= $width {
                         self.tile::<$width, FMA>(strip.clone(), z, from);
                         from += $width;
                     }
                 )*};
             }
-            rest!(32 16 8 4 2 1);
+            // Whole cache lines in one tile; panels are padded to them.
+            rest!(48 32 16 8 4 2 1);
             debug_assert_eq!(from, cols);
         }
     }

@@ -101,14 +101,15 @@ pub(crate) fn solve(system: System<'_>, b: &Matrix, z: &mut Matrix, stop: Stop) 
             break;
         }
         product(p.view(), q.view_mut())?;
-        let curvature = columns::sweep([q.view_mut()], [p.view()], width, |rows, [mut q], [p], sums| {
-            columns::add_scaled_rows(q.reborrow(), &ridge[rows], p);
-            columns::add_dot(p, q.as_ref(), sums);
+        // pᵀAp, where q is A₀p so far.
+        let curvature = columns::sweep([], [p.view(), q.view()], width, |rows, [], [p, q], sums| {
+            columns::add_dot(p, q, sums);
+            columns::add_dot_scaled(p, &ridge[rows], p, sums);
         });
         let alpha: Vec<f32> = columns.iter_mut().zip(&curvature).map(|(c, curvature)| c.step(*curvature)).collect();
         let minus: Vec<f32> = alpha.iter().map(|a| -a).collect();
 
-        // z ← z + αp, r ← r − αq, and how it went: rᵀs and zᵀ(b + r).
+        // z ← z + αp, r ← r − αAp, and how it went: rᵀs and zᵀ(b + r).
         let outputs = [z.view_mut(), r.view_mut()];
         let sums =
             columns::sweep(outputs, [p.view(), q.view(), b.view()], 2 * width, |rows, [mut z, mut r], ins, sums| {
@@ -116,6 +117,7 @@ pub(crate) fn solve(system: System<'_>, b: &Matrix, z: &mut Matrix, stop: Stop) 
                 let (residual, objective) = sums.split_at_mut(width);
                 columns::add_multiple(z.reborrow(), &alpha, p);
                 columns::add_multiple(r.reborrow(), &minus, q);
+                columns::add_scaled_multiple(r.reborrow(), &ridge[rows.clone()], &minus, p);
                 columns::add_dot_scaled(r.as_ref(), &inverse[rows], r.as_ref(), residual);
                 columns::add_dot(z.as_ref(), b, objective);
                 columns::add_dot(z.as_ref(), r.as_ref(), objective);
