@@ -144,6 +144,12 @@ impl Cache {
     }
 
     pub fn open(path: &Path) -> Result<Cache> {
+        // Mapping takes address space, not memory. Under a limit on it most must stay free for the computation.
+        Cache::open_within(path, address_space().map(|limit| limit / 4))
+    }
+
+    /// Opens a file that is mapped as a whole if it has at most `most` bytes, otherwise chunk by chunk.
+    fn open_within(path: &Path, most: Option<u64>) -> Result<Cache> {
         let refuse = |reason: &str| Error::file(path, reason);
         let file = File::open(path).map_err(Error::io(path))?;
         let bytes = file.metadata().map_err(Error::io(path))?.len();
@@ -187,11 +193,9 @@ impl Cache {
             }
         }
         let checked = footer.chunks.iter().map(|_| AtomicBool::new(false)).collect();
-        // Mapping takes address space, not memory. Under a limit on it most must stay free for the computation.
-        let whole = if address_space().is_none_or(|limit| bytes <= limit / 4) {
-            mapped::map(&file, 0, bytes as usize).ok()
-        } else {
-            None
+        let whole = match most {
+            Some(most) if bytes > most => None,
+            _ => mapped::map(&file, 0, bytes as usize).ok(),
         };
         Ok(Cache { path: path.to_owned(), file, bytes, footer, whole, checked })
     }
@@ -298,4 +302,41 @@ fn word32(bytes: &[u8]) -> u32 {
 
 fn word64(bytes: &[u8]) -> u64 {
     u64::from_le_bytes(bytes.try_into().expect("eight bytes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Rows;
+    use crate::data::chunk::ChunkBuilder;
+
+    #[test]
+    fn chunks_mapped_one_at_a_time_are_the_same_as_those_of_the_whole_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("data.rmb");
+        let mut rows = Rows::new();
+        for i in 0..1000 {
+            rows.x.push(i % 7, i as f32);
+            rows.x.end_row();
+            rows.y.push(i % 3, 1.0);
+            rows.y.end_row();
+        }
+        let (mut builder, mut writer) = (ChunkBuilder::with_rows(64), CacheWriter::create(&path).unwrap());
+        builder.push(&rows, |block| writer.chunk(&block)).unwrap();
+        builder.finish(|block| writer.chunk(&block)).unwrap();
+        let names = ["a", "", "c"].map(String::from);
+        writer.finish(Shape { n: 1000, d: 7, c: 3 }, Some(&names), None).unwrap();
+
+        let [whole, apart] = [None, Some(1000)].map(|most| Cache::open_within(&path, most).unwrap());
+        assert!(whole.whole.is_some() && apart.whole.is_none());
+        assert_eq!((whole.chunks(), apart.chunks()), (16, 16));
+        assert_eq!(apart.names(Side::Y).unwrap().unwrap(), names);
+        assert_eq!(apart.names(Side::X).unwrap(), None);
+        for i in 0..16 {
+            let values = |cache: &Cache| {
+                cache.with_chunk(i, |chunk| Ok(chunk.side(Side::X).columns.values.unwrap().to_vec())).unwrap()
+            };
+            assert_eq!(values(&whole), values(&apart));
+        }
+    }
 }

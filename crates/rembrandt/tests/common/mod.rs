@@ -119,15 +119,25 @@ pub fn oracle(problem: &Problem, ridge: &[f64]) -> Oracle {
     let mut a = wx.transpose() * &problem.x;
     ridge.iter().enumerate().for_each(|(j, r)| a[(j, j)] += r);
     let b = wx.transpose() * &problem.y;
-    let m = b.transpose() * a.llt(Side::Lower).unwrap().solve(&b);
-    let e = m.self_adjoint_eigen(Side::Lower).unwrap();
-    let c = problem.c;
-    let values = (0..c).map(|j| e.S()[c - 1 - j]).collect();
-    let vectors = Mat::from_fn(c, c, |i, j| e.U()[(i, c - 1 - j)]);
-    Oracle { m, values, vectors }
+    Oracle::new(&a, &b)
+}
+
+/// The same from XᵀX and XᵀY.
+pub fn oracle_of(xx: &Matrix, xy: &Matrix, rho: f64) -> Oracle {
+    let a = Mat::from_fn(xx.rows(), xx.rows(), |i, j| f64::from(xx.row(i)[j]) + if i == j { rho } else { 0.0 });
+    Oracle::new(&a, &Mat::from_fn(xy.rows(), xy.cols(), |i, j| f64::from(xy.row(i)[j])))
 }
 
 impl Oracle {
+    fn new(a: &Mat<f64>, b: &Mat<f64>) -> Oracle {
+        let m = b.transpose() * a.llt(Side::Lower).unwrap().solve(b);
+        let e = m.self_adjoint_eigen(Side::Lower).unwrap();
+        let c = m.nrows();
+        let values = (0..c).map(|j| e.S()[c - 1 - j]).collect();
+        let vectors = Mat::from_fn(c, c, |i, j| e.U()[(i, c - 1 - j)]);
+        Oracle { m, values, vectors }
+    }
+
     pub fn trace(&self) -> f64 {
         (0..self.m.nrows()).map(|j| self.m[(j, j)]).sum()
     }

@@ -1,0 +1,56 @@
+//! On real data, where it is at hand: the directory named by REMBRANDT_DATA, with `bibtex/train.txt.zst` and so on.
+
+mod common;
+
+use std::path::PathBuf;
+
+use rembrandt::data::Dataset;
+use rembrandt::embed::Preset;
+use rembrandt::{Examples, Matrix, Rembrandt, Run, Side};
+
+/// The training file of a data set, or nothing and a line that says so.
+fn train(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("REMBRANDT_DATA").map(|dir| PathBuf::from(dir).join(name).join("train.txt.zst"));
+    let path = path.filter(|path| path.exists());
+    if path.is_none() {
+        println!("skipped: REMBRANDT_DATA does not name a directory with {name}/train.txt.zst");
+    }
+    path
+}
+
+/// XᵀX and XᵀY, by multiplying with unit vectors.
+fn dense(data: &Dataset) -> (Matrix, Matrix) {
+    let shape = data.shape();
+    let product = |a, b, height: usize, width: usize| {
+        let units = Matrix::from_fn(width, width, |i, j| f32::from(u8::from(i == j)));
+        let mut out = Matrix::zeros(height, width);
+        data.cross(a, b, units.view(), out.view_mut()).unwrap();
+        out
+    };
+    (product(Side::X, Side::X, shape.d, shape.d), product(Side::X, Side::Y, shape.d, shape.c))
+}
+
+#[test]
+fn bibtex_with_defaults_captures_nearly_all_that_50_dimensions_can() {
+    let Some(path) = train("bibtex") else { return };
+    let (data, _) = Dataset::read(&path, &Default::default(), &mut |_, _| true).unwrap();
+    let (xx, xy) = dense(&data);
+    let rho = (0..xx.rows()).map(|i| f64::from(xx.row(i)[i])).sum::<f64>() / xx.rows() as f64;
+    let oracle = common::oracle_of(&xx, &xy, rho);
+    for seed in 1..=3 {
+        let embedding = Rembrandt { seed, ..Rembrandt::new(50) }.fit(&data, &mut Run::default()).unwrap();
+        assert!((embedding.report.rho / rho - 1.0).abs() < 1e-4);
+        let fraction = common::captured(&oracle, &embedding.labels) / oracle.best(50);
+        println!("bibtex, seed {seed}: {fraction:.5} of the optimum");
+        assert!(fraction >= 0.995, "seed {seed}: {fraction}");
+    }
+}
+
+#[test]
+fn aloi_with_the_authors_settings_uses_the_direct_solver() {
+    let Some(path) = train("aloi") else { return };
+    let (data, _) = Dataset::read(&path, &Default::default(), &mut |_, _| true).unwrap();
+    let embedding = Rembrandt::preset(Preset::Aloi).fit(&data, &mut Run::default()).unwrap();
+    assert_eq!((&*embedding.report.solver, embedding.report.rank), ("direct", 50));
+    assert!(embedding.report.energy_fraction > 0.9);
+}
