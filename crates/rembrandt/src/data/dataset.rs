@@ -1,7 +1,7 @@
 //! [`Dataset`]: examples in memory or in a mapped cache file, ready for products.
 
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 
 use rayon::prelude::*;
 
@@ -36,7 +36,8 @@ pub struct Dataset {
     store: Store,
     label_names: Option<Vec<String>>,
     feature_names: Option<Vec<String>>,
-    /// Intermediate products, kept between calls. Calls from several threads wait for each other.
+    /// Intermediate products, kept between calls. Never locked while multiplying: a thread of the pool that waits for
+    /// its share of one product may pick up another product of the same data.
     scratch: Mutex<Scratch>,
 }
 
@@ -175,6 +176,10 @@ impl Dataset {
         Ok(())
     }
 
+    fn lock_scratch(&self) -> MutexGuard<'_, Scratch> {
+        self.scratch.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
     fn for_each_chunk(&self, mut f: impl FnMut(Chunk<'_>) -> Result<()>) -> Result<()> {
         match &self.store {
             Store::Memory(blocks) => blocks.iter().try_for_each(|block| f(view(block))),
@@ -212,12 +217,14 @@ impl Examples for Dataset {
         assert_eq!(out.rows(), self.shape.width(a), "out needs a row for every column of {a:?}");
         assert_eq!(z.cols(), out.cols(), "z and out must be equally wide");
         kernel::columns::sweep([out.reborrow()], [], 0, |_, [mut out], [], _| out.fill(0.0));
-        let mut scratch = self.scratch.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        self.for_each_chunk(|chunk| {
+        let mut scratch = std::mem::take(&mut *self.lock_scratch());
+        let done = self.for_each_chunk(|chunk| {
             let (left, right) = (chunk.side(a).columns, chunk.side(b).rows);
             kernel::cross_chunk(left, right, chunk.weights, z, &mut scratch, out.reborrow());
             Ok(())
-        })
+        });
+        *self.lock_scratch() = scratch;
+        done
     }
 
     fn moments(&self, side: Side) -> Result<Moments> {
@@ -312,6 +319,20 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn products_of_the_same_data_may_run_side_by_side() {
+        let data = Dataset::in_chunks_of(500, &rows(5000, 300, 200), 300, 200).unwrap();
+        let z = Matrix::from_fn(300, 64, |i, j| ((i + 3 * j) % 7) as f32);
+        let product = || {
+            let mut out = Matrix::zeros(300, 64);
+            data.cross(Side::X, Side::X, z.view(), out.view_mut()).unwrap();
+            out
+        };
+        let expected = product();
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(4).build().unwrap();
+        pool.install(|| (0..50).into_par_iter().for_each(|_| assert_eq!(product(), expected)));
     }
 
     #[test]
