@@ -44,12 +44,6 @@ impl Csr {
         self.ptr.push(u32::try_from(self.ids.len()).expect("a batch of rows holds fewer than 2³² entries"));
     }
 
-    /// The entries pushed since the last [`end_row`](Csr::end_row), for sorting and checking in place.
-    pub fn open_row(&mut self) -> (&mut [u32], Option<&mut [f32]>) {
-        let start = *self.ptr.last().expect("ptr begins with 0") as usize;
-        (&mut self.ids[start..], self.values.as_mut().map(|v| &mut v[start..]))
-    }
-
     /// Adds rows `from..to` of another matrix.
     pub fn extend_rows(&mut self, other: CsrRef<'_>, from: usize, to: usize) {
         let (start, end) = (other.ptr[from] as usize, other.ptr[to] as usize);

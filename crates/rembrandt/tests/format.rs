@@ -124,3 +124,30 @@ fn a_failed_conversion_leaves_the_old_file_and_no_debris() {
     assert_eq!(std::fs::read(&out).unwrap(), before);
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 3);
 }
+
+#[test]
+fn data_without_features_or_labels_survive_the_cache() {
+    let dir = tempfile::tempdir().unwrap();
+    let [path, out] = ["words.txt", "words.rmb"].map(|name| dir.path().join(name));
+    std::fs::write(&path, "a\nb\n").unwrap();
+    let data = cache(&path, &out);
+    assert_eq!((data.shape().n, data.shape().d, data.shape().c), (2, 0, 2));
+    assert_eq!((data.label_names().unwrap().join(","), data.feature_names()), ("a,b".to_string(), None));
+}
+
+/// Files written by earlier versions, opened by this one: never regenerate them, add new ones.
+#[test]
+fn files_of_every_format_version_open() {
+    let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files");
+    let data = Dataset::open(&files.join("v1.rmb")).unwrap();
+    data.verify().unwrap();
+    assert_eq!((data.shape().n, data.shape().d, data.shape().c), (60, 12, 5));
+    assert!(data.weighted());
+    assert_eq!(data.label_names().unwrap()[0], "tea");
+    let file = rembrandt::EmbeddingFile::open(&files.join("v1.safetensors")).unwrap();
+    assert_eq!((file.embedding.labels.rows(), file.embedding.labels.cols()), (5, 3));
+    assert_eq!(file.embedding.projection.rows(), 12);
+    assert_eq!(file.label_names.as_ref().unwrap()[0], "tea");
+    let energy: f64 = file.embedding.spectrum.iter().sum();
+    assert!((energy / file.embedding.report.energy - 1.0).abs() < 1e-12);
+}

@@ -79,6 +79,11 @@ fn the_authors_own_check_holds() {
         let sine = oracle.sine(&embedding.labels, prefix);
         assert!(sine < 0.01, "prefix {prefix}: sine {sine}");
     }
+    // The same space by iterating, from where the direct solver would not need its passes any more.
+    let iterative = Rembrandt { passes: 12, cg_steps: 60, solver: Solver::Iterative, ..params };
+    let iterative = fit(&iterative, &problem);
+    let sine = oracle.sine(&iterative.labels, 11);
+    assert!(sine < 0.05 && captured(&oracle, &iterative.labels) > 0.9999 * oracle.best(11), "sine {sine}");
 }
 
 #[test]
@@ -213,6 +218,9 @@ fn the_direct_solver_gives_the_same_answer() {
         let same = iterative.projection.as_slice().iter().zip(direct.projection.as_slice());
         assert!(same.fold(0f32, |m, (a, b)| m.max((a - b).abs())) < 2e-3 * largest);
     }
+    // A ridge too small for single precision: the written matrix is iterated on, and the report says so.
+    let tiny = Rembrandt { ridge: 1e-8, solver: Solver::Direct, ..thorough(6) };
+    assert_eq!(fit(&tiny, &problem).report.solver, "gram");
     // Chosen by cost: few features, many steps.
     let auto = fit(&Rembrandt { cg_steps: 100, ..Rembrandt::new(6) }, &problem);
     assert_eq!(auto.report.solver, "direct");
@@ -274,6 +282,10 @@ fn corners_have_defined_results() {
     // Bad requests.
     let message = |k| Rembrandt::new(k).fit(&one.dataset(), &mut Run::default()).unwrap_err().to_string();
     assert_eq!(message(2), "k: 2 dimensions are more than the 1 labels of the data");
+    let params = Rembrandt { ridge: 1e300, ..Rembrandt::new(1) };
+    let e = params.fit(&one.dataset(), &mut Run::default()).unwrap_err();
+    assert!(e.to_string().starts_with("ridge: ") && e.to_string().contains("beyond single precision"), "{e}");
+    assert_eq!(Rembrandt::new(1 << 40).memory(rembrandt::Shape { n: 1, d: 1 << 40, c: 1 << 40 }), u64::MAX);
     let huge = Problem::new(4, 2, 2, |_, _| 1e30, |i, l| f64::from(u8::from(i % 2 == l)));
     let e = Rembrandt::new(1).fit(&huge.dataset(), &mut Run::default()).unwrap_err();
     assert!(e.to_string().contains("too large"), "{e}");

@@ -89,8 +89,8 @@ impl CacheWriter {
     /// Writes the rest and gives the file its name.
     pub fn finish(mut self, shape: Shape, labels: Option<&[String]>, features: Option<&[String]>) -> Result<()> {
         self.footer.shape = shape;
-        self.footer.label_names = labels.map(|names| self.part(names.join("\n").as_bytes())).transpose()?;
-        self.footer.feature_names = features.map(|names| self.part(names.join("\n").as_bytes())).transpose()?;
+        self.footer.label_names = self.names(labels)?;
+        self.footer.feature_names = self.names(features)?;
         let footer = serde_json::to_vec(&self.footer).map_err(|e| Error::file(&self.path, e.to_string()))?;
         let part = self.part(&footer)?;
         let mut trailer = Vec::with_capacity(TRAILER as usize);
@@ -101,6 +101,11 @@ impl CacheWriter {
         self.put(&trailer)?;
         let file = self.file.into_inner().map_err(|e| Error::io(&self.path)(e.into_error()))?;
         crate::atomic::persist(file, &self.path)
+    }
+
+    /// A side without columns has no names: an empty text would read as one empty name.
+    fn names(&mut self, names: Option<&[String]>) -> Result<Option<Part>> {
+        names.filter(|names| !names.is_empty()).map(|names| self.part(names.join("\n").as_bytes())).transpose()
     }
 
     fn part(&mut self, bytes: &[u8]) -> Result<Part> {

@@ -38,7 +38,9 @@ pub enum Solver {
     Auto,
     /// Preconditioned conjugate gradients: a few passes over the data, no d×d matrix.
     Iterative,
-    /// One Cholesky factorisation of XᵀWX + ρI: for few features.
+    /// For few features: XᵀWX is written down and factorised once (Cholesky). Where its condition number is beyond
+    /// single precision, as with a tiny ridge, the same number of conjugate gradient steps is taken with the written
+    /// matrix instead: there the steps are what regularises, and they cost no pass over the data.
     Direct,
 }
 
@@ -71,7 +73,7 @@ pub struct Rembrandt {
     pub ridge: f64,
     /// How λ becomes the real ridge ρ.
     pub ridge_convention: RidgeConvention,
-    /// Conjugate gradient steps at most in each regression; ignored by the direct solver.
+    /// Conjugate gradient steps at most in each regression; a factorisation takes none.
     pub cg_steps: usize,
     /// Relative residual at which a column of a regression is done.
     pub tolerance: f64,
@@ -169,8 +171,10 @@ impl Rembrandt {
                 return Err(Error::parameter(name, "must be a finite number, zero or more"));
             }
         }
-        if self.cg_steps == 0 || self.projection.cg_steps == Some(0) {
-            return Err(Error::parameter("cg_steps", "at least one step is needed"));
+        for (name, steps) in [("cg_steps", Some(self.cg_steps)), ("projection.cg_steps", self.projection.cg_steps)] {
+            if steps == Some(0) {
+                return Err(Error::parameter(name, "at least one step is needed"));
+            }
         }
         if self.solver == Solver::Direct && shape.d >= MAX_WRITTEN {
             let reason = format!("direct needs a {0}×{0} matrix for the features; use iterative", shape.d);
@@ -197,13 +201,14 @@ mod tests {
     #[test]
     fn bad_parameters_are_named() {
         type Change = fn(&mut Rembrandt);
-        let cases: [(&str, Change); 7] = [
+        let cases: [(&str, Change); 8] = [
             ("k", |p| p.k = 0),
             ("k", |p| p.k = 11),
             ("ridge", |p| p.ridge = f64::NAN),
             ("projection.ridge", |p| p.projection.ridge = Some(-1.0)),
             ("tolerance", |p| p.tolerance = f64::INFINITY),
             ("cg_steps", |p| p.cg_steps = 0),
+            ("projection.cg_steps", |p| p.projection.cg_steps = Some(0)),
             ("panel", |p| p.panel = 0),
         ];
         assert!(Rembrandt::new(5).check(SHAPE).is_ok());

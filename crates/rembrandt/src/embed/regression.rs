@@ -8,7 +8,7 @@ use crate::data::{Examples, Moments, Shape, Side};
 use crate::matrix::{MatMut, MatRef, Matrix};
 use crate::solve::cg::{self, Stop, System};
 use crate::solve::direct::Cholesky;
-use crate::{Result, Run, kernel};
+use crate::{Error, Result, Run, kernel};
 
 /// The direct solver is chosen for at most this many features: it writes down a d×d matrix.
 const MAX_DIRECT: usize = 4096;
@@ -96,7 +96,7 @@ impl<'a> Regression<'a> {
         data: &'a dyn Examples,
         (x, constant): (&Moments, bool),
         gram: Option<&'a Gram>,
-    ) -> Regression<'a> {
+    ) -> Result<Regression<'a>> {
         let d = x.square.len();
         let proper = match params.ridge_convention {
             RidgeConvention::Features if constant => d - 1,
@@ -104,6 +104,11 @@ impl<'a> Regression<'a> {
         };
         let trace: f64 = x.square[..proper].iter().sum();
         let rho = lambda * trace / proper.max(1) as f64;
+        if !(rho as f32).is_finite() {
+            let reason =
+                format!("{lambda:e} makes a real ridge of {rho:e}, beyond single precision; choose a smaller one");
+            return Err(Error::parameter("ridge", reason));
+        }
         let ridge: Vec<f64> = (0..d).map(|j| if j < proper { rho } else { 0.0 }).collect();
         let inverse = match params.preconditioner {
             Preconditioner::None => vec![1.0; d],
@@ -115,11 +120,20 @@ impl<'a> Regression<'a> {
                 .map(|(a, r)| if a + r > 0.0 { (a + r).recip() as f32 } else { 0.0 })
                 .collect(),
         };
-        let largest = x.square.iter().sum::<f64>();
-        let sound = rho > 0.0 && largest <= MAX_CONDITION * rho;
+        // The trace bounds the largest eigenvalue.
+        let sound = rho > 0.0 && x.square.iter().sum::<f64>() <= MAX_CONDITION * rho;
         let cholesky = gram.filter(|_| sound).and_then(|gram| Cholesky::new(&gram.matrix, &ridge));
         let ridge = ridge.iter().map(|r| *r as f32).collect();
-        Regression { data, gram, cholesky, ridge, inverse, stop, rho }
+        Ok(Regression { data, gram, cholesky, ridge, inverse, stop, rho })
+    }
+
+    /// `iterative`, `direct` or `gram`, as the report says it.
+    pub fn name(&self) -> &'static str {
+        match (&self.cholesky, self.gram) {
+            (Some(_), _) => "direct",
+            (None, Some(_)) => "gram",
+            (None, None) => "iterative",
+        }
     }
 
     /// Solves (XᵀWX + R) Z = B. Only the first `width` columns of B are not padding, and count as work.

@@ -28,6 +28,8 @@ use crate::{Error, Result, Run};
 
 /// Directions whose singular value is below this fraction of the largest carry no energy, only rounding.
 const NO_ENERGY: f64 = 1e-6;
+/// What a process takes whatever it computes: code, thread stacks, the intermediate product of a chunk.
+const OVERHEAD: u64 = 32 << 20;
 /// Columns to a cache line.
 const LINE: usize = 16;
 /// Sums of squares of a feature must lie between this and its inverse.
@@ -94,7 +96,7 @@ impl Rembrandt {
         let constant = shape.d > original.shape().d;
         let regression = |lambda, stop| Regression::new(self, (lambda, stop), data, (&x, constant), gram.as_ref());
         let stop = Stop { steps: self.cg_steps, tolerance: self.tolerance };
-        let inner = regression(self.ridge, stop);
+        let inner = regression(self.ridge, stop)?;
         // A factorisation solves all columns at once, so that their grouping cannot show in the result.
         let panel = if direct { usize::MAX } else { self.panel };
         let operator = Operator { data, regression: &inner, panel };
@@ -111,7 +113,7 @@ impl Rembrandt {
         }
         // T ← M Q, one more regression; E ← the top left singular vectors of T, half a power step better than Q's own.
         operator.apply(&mut q, &mut tally, run)?;
-        let (labels, rank) = top_left(q, self.k, self.seed);
+        let (labels, rank) = top_left(q, self.k, self.seed)?;
 
         let mut fitted = self.project(&operator, &regression, &labels, rank, run)?;
         if self.center {
@@ -125,7 +127,7 @@ impl Rembrandt {
             shape: original.shape(),
             k: self.k,
             rank,
-            solver: if direct { "direct" } else { "iterative" }.into(),
+            solver: inner.name().into(),
             rho: inner.rho,
             projection_rho: fitted.rho,
             half_passes: gram_passes + tally.half_passes / width as f64,
@@ -151,7 +153,7 @@ impl Rembrandt {
     fn project<'a>(
         &self,
         operator: &Operator<'a>,
-        regression: &dyn Fn(f64, Stop) -> Regression<'a>,
+        regression: &dyn Fn(f64, Stop) -> Result<Regression<'a>>,
         labels: &Matrix,
         rank: usize,
         run: &mut Run<'_>,
@@ -161,7 +163,8 @@ impl Rembrandt {
         let stop = Stop { steps, tolerance: params.tolerance.unwrap_or(self.tolerance) };
         // With a ridge of its own, the projection does not tell the energy: that takes the embedding's regression.
         let own = (lambda != self.ridge || stop != (Stop { steps: self.cg_steps, tolerance: self.tolerance }))
-            .then(|| regression(lambda, stop));
+            .then(|| regression(lambda, stop))
+            .transpose()?;
         let final_regression = own.as_ref().unwrap_or(operator.regression);
 
         let shape = operator.data.shape();
@@ -186,14 +189,14 @@ impl Rembrandt {
             fitted.cost.half_passes += cost.half_passes + (to - from) as f64;
             fitted.cost.guarded += cost.guarded;
             let z = match &own {
-                Some(_) => operator.regression.solve(&b, to - from, run, "measuring")?.0,
+                Some(_) => operator.regression.solve(&b, to - from, run, "projection")?.0,
                 None => p,
             };
             // μ = eᵀMe = (XᵀWY e)ᵀ z, and the residual ‖Me − μe‖/μ from one more product.
             let mu = dot(b.view(), z.view());
             let mut me = Matrix::zeros(shape.c, e.cols());
             operator.data.cross(Side::Y, Side::X, z.view(), me.view_mut())?;
-            run.advance("measuring", (to - from) as u64)?;
+            run.advance("projection", (to - from) as u64)?;
             let (mm, em) = (dot(me.view(), me.view()), dot(e.view(), me.view()));
             for (j, mu) in mu.into_iter().take(to - from).enumerate() {
                 fitted.spectrum[from + j] = mu;
@@ -206,28 +209,30 @@ impl Rembrandt {
 
     /// Columns multiplied by the data in all, for progress.
     fn work(&self, shape: Shape, direct: bool) -> u64 {
-        let (width, k) = (self.columns(shape), self.k);
-        let solve = if direct { 0 } else { 2 * self.cg_steps };
-        let steps = self.projection.cg_steps.unwrap_or(self.cg_steps);
-        let own = self.projection != Default::default();
-        let project = if direct { 0 } else { 2 * steps + if own { solve } else { 0 } };
-        let gram = if direct { 2 * shape.d } else { 0 };
-        let rest = if k < shape.c { TRACE_SAMPLES * (solve + 1) } else { 0 };
-        (gram + (self.passes + 1) * width * (solve + 2) + k * (project + 2) + rest) as u64
+        // In floating point, which cannot wrap.
+        let (width, k, d) = (self.columns(shape) as f64, self.k as f64, shape.d as f64);
+        let solve = if direct { 0.0 } else { 2.0 * self.cg_steps as f64 };
+        let steps = self.projection.cg_steps.unwrap_or(self.cg_steps) as f64;
+        let own = if self.projection == Default::default() { 0.0 } else { solve };
+        let project = if direct { 0.0 } else { 2.0 * steps + own };
+        let gram = if direct { 2.0 * d } else { 0.0 };
+        let rest = if self.k < shape.c { TRACE_SAMPLES as f64 * (solve + 1.0) } else { 0.0 };
+        (gram + (self.passes as f64 + 1.0) * width * (solve + 2.0) + k * (project + 2.0) + rest) as u64
     }
 
     /// Bytes that a fit takes besides the data, at its peak.
     pub fn memory(&self, shape: Shape) -> u64 {
-        let (d, c) = (shape.d as u64 + 1, shape.c as u64);
-        let width = self.columns(shape) as u64;
-        let panel = width.min(self.panel as u64).next_multiple_of(LINE as u64);
+        // In floating point, which cannot wrap.
+        let (d, c, k) = (shape.d as f64 + 1.0, shape.c as f64, self.k as f64);
+        let columns = self.columns(shape);
+        let (width, panel) = (columns as f64, columns.min(self.panel).next_multiple_of(LINE) as f64);
         // Regression: b, z, r, p, q. Range finder: Q, its copy, and T. Result: E and P.
-        let regression = 5 * d * panel;
-        let range = 3 * c * width;
-        let result = (c + d) * self.k as u64;
-        let dense = 2 * 16 * width * width;
-        let gram = if may_write_gram(self, shape) { 6 * d * d } else { 0 };
-        4 * (regression.max(c * width) + range + result + dense + gram) + (32 << 20)
+        let regression = 5.0 * d * panel;
+        let range = 3.0 * c * width;
+        let result = (c + d) * k;
+        let dense = 2.0 * 16.0 * width * width;
+        let gram = if may_write_gram(self, shape) { 6.0 * d * d } else { 0.0 };
+        ((4.0 * (regression.max(c * width) + range + result + dense + gram)) as u64).saturating_add(OVERHEAD)
     }
 }
 
@@ -316,12 +321,15 @@ fn padded(a: MatRef<'_>) -> Matrix {
 
 /// The top k left singular vectors of T, as E = Q·U with T = Q R and R = U Σ Vᵀ. It equals T V Σ⁻¹ from the
 /// eigenvectors V of TᵀT, but does not lose the small singular values to the squaring.
-fn top_left(t: Matrix, k: usize, seed: u64) -> (Matrix, usize) {
+fn top_left(t: Matrix, k: usize, seed: u64) -> Result<(Matrix, usize)> {
     let mut q = t.clone();
     orth::orthonormalize(&mut q);
     let r = orth::inner(q.view(), t.view());
     drop(t);
     let rr = &r * r.transpose();
+    if !(rr.norm_l2() as f32).is_finite() {
+        return Err(Error::Data("the products of features and labels overflow; scale the data down".into()));
+    }
     let (values, u) = orth::eigen(&rr);
     let floor = NO_ENERGY * NO_ENERGY * values[0];
     let rank = values.iter().take(k).take_while(|v| **v > floor && **v > 0.0).count();
@@ -329,7 +337,7 @@ fn top_left(t: Matrix, k: usize, seed: u64) -> (Matrix, usize) {
     let mut labels = orth::multiply(q.view(), &u);
     orth::complete(&mut labels, rank, seed ^ COMPLETION);
     orth::fix_signs(&mut labels);
-    (labels, rank)
+    Ok((labels, rank))
 }
 
 /// Eᵀȳ − Pᵀx̄: makes h(x) an estimate of the embedded labels themselves, not of their difference from the mean.

@@ -33,7 +33,8 @@ pub struct Report {
     pub k: usize,
     /// Directions that carry any energy; those beyond are an arbitrary orthonormal completion with eigenvalue 0.
     pub rank: usize,
-    /// `iterative` or `direct`.
+    /// How the embedding's regressions were solved: `iterative` with the data, `direct` with a factorisation, or
+    /// `gram` by iterating with the written XᵀWX.
     pub solver: String,
     /// The real ridge ρ of the embedding.
     pub rho: f64,

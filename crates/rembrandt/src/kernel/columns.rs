@@ -26,15 +26,6 @@ pub fn dot(a: MatRef<'_>, b: MatRef<'_>) -> Vec<f64> {
     sweep([], [a, b], a.cols(), |_, [], [a, b], sums| add_dot(a, b, sums))
 }
 
-/// Per-column dot products with one factor for each row: Σᵢ sᵢ aᵢⱼ bᵢⱼ.
-///
-/// # Panics
-/// If the sizes differ.
-pub fn dot_scaled(a: MatRef<'_>, s: &[f32], b: MatRef<'_>) -> Vec<f64> {
-    assert_eq!(s.len(), a.rows(), "one factor for each row");
-    sweep([], [a, b], a.cols(), |rows, [], [a, b], sums| add_dot_scaled(a, &s[rows], b, sums))
-}
-
 /// Calls `f` on a few consecutive rows of all matrices at a time until it has seen every row, and returns the sums.
 ///
 /// `f` gets the numbers of its rows, these rows of the matrices, and `sums` numbers that begin at 0, to which it adds;
@@ -219,15 +210,6 @@ pub fn add_multiple(y: MatMut<'_>, factors: &[f32], x: MatRef<'_>) {
     update(y, x, Change::AddMultiple(factors));
 }
 
-/// yᵢⱼ ← xᵢⱼ + fⱼ yᵢⱼ, a factor for each column.
-///
-/// # Panics
-/// If the sizes differ.
-pub fn multiply_add(y: MatMut<'_>, factors: &[f32], x: MatRef<'_>) {
-    assert_eq!(factors.len(), y.cols(), "one factor for each column");
-    update(y, x, Change::MultiplyAdd(factors));
-}
-
 /// yᵢⱼ ← sᵢ xᵢⱼ, a factor for each row.
 ///
 /// # Panics
@@ -263,7 +245,6 @@ fn update(y: MatMut<'_>, x: MatRef<'_>, change: Change<'_>) {
 #[derive(Clone, Copy)]
 enum Change<'a> {
     AddMultiple(&'a [f32]),
-    MultiplyAdd(&'a [f32]),
     ScaleRows(&'a [f32]),
     AddScaledMultiple(&'a [f32], &'a [f32]),
     ScaleRowsMultiplyAdd(&'a [f32], &'a [f32]),
@@ -282,7 +263,6 @@ impl Work for Update<'_> {
             let pairs = self.y.row_mut(i).iter_mut().zip(self.x.row(i));
             match self.change {
                 Change::AddMultiple(f) => pairs.zip(f).for_each(|((y, x), f)| *y += f * x),
-                Change::MultiplyAdd(f) => pairs.zip(f).for_each(|((y, x), f)| *y = x + f * *y),
                 Change::ScaleRows(s) => pairs.for_each(|(y, x)| *y = s[i] * x),
                 Change::AddScaledMultiple(s, f) => pairs.zip(f).for_each(|((y, x), f)| *y += f * (s[i] * x)),
                 Change::ScaleRowsMultiplyAdd(s, f) => {

@@ -206,18 +206,21 @@ fn a_column_beyond_the_output_panics() {
 fn dot_products_are_right_and_do_not_depend_on_threads_or_panels() {
     let (a, b) = (dense(5000, 51, 1), dense(5000, 51, 2));
     let s: Vec<f32> = (0..5000).map(|i| (i % 7) as f32 - 2.5).collect();
-    let expected = pool(1).install(|| (dot(a.view(), b.view()), dot_scaled(a.view(), &s, b.view())));
+    let scaled = |a: MatRef<'_>, b: MatRef<'_>| {
+        sweep([], [a, b], a.cols(), |rows, [], [a, b], sums| add_dot_scaled(a, &s[rows], b, sums))
+    };
+    let expected = pool(1).install(|| (dot(a.view(), b.view()), scaled(a.view(), b.view())));
     for j in 0..51 {
         let products = || (0..5000).map(|i| f64::from(a.row(i)[j]) * f64::from(b.row(i)[j]));
         assert!((expected.0[j] - products().sum::<f64>()).abs() < 1e-9);
-        let scaled: f64 = products().zip(&s).map(|(p, s)| p * f64::from(*s)).sum();
-        assert!((expected.1[j] - scaled).abs() < 1e-9);
+        let exact: f64 = products().zip(&s).map(|(p, s)| p * f64::from(*s)).sum();
+        assert!((expected.1[j] - exact).abs() < 1e-9);
     }
     for threads in [2, 5] {
         let panels = pool(threads).install(|| {
             let parts = [0..1, 1..17, 17..50, 50..51].map(|r| {
                 let (a, b) = (a.columns(r.start, r.end), b.columns(r.start, r.end));
-                (dot(a, b), dot_scaled(a, &s, b))
+                (dot(a, b), scaled(a, b))
             });
             (parts.iter().flat_map(|p| p.0.clone()).collect(), parts.iter().flat_map(|p| p.1.clone()).collect())
         });
@@ -235,18 +238,19 @@ fn a_sweep_sees_every_row_once() {
         let mut scaled = Matrix::zeros(rows, 21);
         let outs = [y.view_mut(), p.view_mut(), scaled.view_mut()];
         let sums = pool(3).install(|| {
-            sweep(outs, [x.view()], 22, |range, [mut y, p, scaled], [x], sums| {
+            sweep(outs, [x.view()], 22, |range, [mut y, p, mut scaled], [x], sums| {
                 add_multiple(y.reborrow(), &factors, x);
-                multiply_add(p, &factors, x);
-                scale_rows(scaled, &s[range.clone()], x);
+                scale_rows_multiply_add(p, &s[range.clone()], &factors, x);
+                scale_rows(scaled.reborrow(), &s[range.clone()], x);
+                add_scaled_multiple(scaled, &s[range.clone()], &factors, x);
                 add_dot(y.as_ref(), x, &mut sums[..21]);
                 sums[21] += range.sum::<usize>() as f64;
             })
         });
         let expected = |f: &dyn Fn(usize, usize) -> f32| Matrix::from_fn(rows, 21, f);
         assert_eq!(y, expected(&|i, j| y0.row(i)[j] + factors[j] * x.row(i)[j]));
-        assert_eq!(p, expected(&|i, j| x.row(i)[j] + factors[j] * p0.row(i)[j]));
-        assert_eq!(scaled, expected(&|i, j| s[i] * x.row(i)[j]));
+        assert_eq!(p, expected(&|i, j| s[i] * x.row(i)[j] + factors[j] * p0.row(i)[j]));
+        assert_eq!(scaled, expected(&|i, j| s[i] * x.row(i)[j] + factors[j] * (s[i] * x.row(i)[j])));
         assert_eq!(sums[..21], dot(y.view(), x.view())[..]);
         assert_eq!(sums[21], (0..rows).sum::<usize>() as f64);
     }

@@ -4,22 +4,19 @@
 //! has its own step sizes and its own end: what happens to a column does not depend on its neighbours, and so the
 //! result does not depend on how columns are grouped into panels.
 //!
-//! What is watched is the objective φ(z) = ½zᵀAz − bᵀz, which is what conjugate gradients decrease in every step.
-//! The residual is not: on real data it rises thirtyfold before it falls, and a rule that wants it to fall would
-//! return nothing. φ costs no product, since φ(z) = −½ zᵀ(b + r) with r = b − Az.
+//! What must fall is the objective φ(z) = ½zᵀAz − bᵀz. The residual need not: on real data it rises thirtyfold before
+//! it falls, and a rule that wants it to fall would return nothing. Along a direction p the objective changes by
+//! −α pᵀr + ½α² pᵀAp, so a step of length α = pᵀr / pᵀAp, from sums that were measured and not inferred, can only
+//! lower it. (In exact arithmetic pᵀr is the rᵀs of the textbooks.)
 //!
-//! A column ends
-//! - when its preconditioned residual has fallen below the tolerance,
-//! - when rounding has taken over: along the direction p the matrix has no curvature pᵀAp that could be told from
-//!   rounding errors, a number is no longer finite, or φ has risen; that last step is taken back. So a column never gets worse than its start z = 0, and asking for a
-//!   thousand steps more is harmless.
+//! A column ends when its preconditioned residual has fallen below the tolerance, or when rounding has taken over: the
+//! direction does not lead down, or along it the matrix has no curvature that could be told from rounding errors. No
+//! step is taken then, so a column never gets worse than its start z = 0, and asking for a thousand steps more is
+//! harmless.
 
 use crate::kernel::columns;
 use crate::matrix::{MatMut, MatRef, Matrix};
 use crate::{Error, Result};
-
-/// φ may rise by this much, relatively, without anything being wrong: it is made of `f32` numbers.
-const SLACK: f64 = 1e-6;
 
 /// Curvatures this much below the largest one seen are rounding errors of `f32` products. Dividing by one of them
 /// would take a step to nowhere; a singular system with a right side outside of its range leads there.
@@ -54,8 +51,6 @@ struct Column {
     curvature: f64,
     /// Where rs counts as converged.
     goal: f64,
-    /// The objective.
-    phi: f64,
     steps: usize,
     active: bool,
     guarded: bool,
@@ -92,7 +87,7 @@ pub(crate) fn solve(system: System<'_>, b: &Matrix, z: &mut Matrix, stop: Stop) 
     }
     let begin = |rs: &f64| {
         let goal = rs * stop.tolerance * stop.tolerance;
-        Column { rs: *rs, pp: *rs, curvature: 0.0, goal, phi: 0.0, steps: 0, active: *rs > 0.0, guarded: false }
+        Column { rs: *rs, pp: *rs, curvature: 0.0, goal, steps: 0, active: *rs > 0.0, guarded: false }
     };
     let mut columns: Vec<Column> = rs.iter().map(begin).collect();
 
@@ -101,36 +96,28 @@ pub(crate) fn solve(system: System<'_>, b: &Matrix, z: &mut Matrix, stop: Stop) 
             break;
         }
         product(p.view(), q.view_mut())?;
-        // pᵀAp, where q is A₀p so far.
-        let curvature = columns::sweep([], [p.view(), q.view()], width, |rows, [], [p, q], sums| {
-            columns::add_dot(p, q, sums);
-            columns::add_dot_scaled(p, &ridge[rows], p, sums);
+        // pᵀAp and pᵀr, where q is A₀p so far.
+        let sums = columns::sweep([], [p.view(), q.view(), r.view()], 2 * width, |rows, [], [p, q, r], sums| {
+            let (curvature, descent) = sums.split_at_mut(width);
+            columns::add_dot(p, q, curvature);
+            columns::add_dot_scaled(p, &ridge[rows], p, curvature);
+            columns::add_dot(p, r, descent);
         });
-        let alpha: Vec<f32> = columns.iter_mut().zip(&curvature).map(|(c, curvature)| c.step(*curvature)).collect();
+        let (curvature, descent) = sums.split_at(width);
+        let measured = curvature.iter().zip(descent);
+        let alpha: Vec<f32> = columns.iter_mut().zip(measured).map(|(c, (pap, pr))| c.step(*pap, *pr)).collect();
         let minus: Vec<f32> = alpha.iter().map(|a| -a).collect();
 
-        // z ← z + αp, r ← r − αAp, and how it went: rᵀs and zᵀ(b + r).
+        // z ← z + αp, r ← r − αAp, and the new rᵀs.
         let outputs = [z.view_mut(), r.view_mut()];
-        let sums =
-            columns::sweep(outputs, [p.view(), q.view(), b.view()], 2 * width, |rows, [mut z, mut r], ins, sums| {
-                let [p, q, b] = ins;
-                let (residual, objective) = sums.split_at_mut(width);
-                columns::add_multiple(z.reborrow(), &alpha, p);
-                columns::add_multiple(r.reborrow(), &minus, q);
-                columns::add_scaled_multiple(r.reborrow(), &ridge[rows.clone()], &minus, p);
-                columns::add_dot_scaled(r.as_ref(), &inverse[rows], r.as_ref(), residual);
-                columns::add_dot(z.as_ref(), b, objective);
-                columns::add_dot(z.as_ref(), r.as_ref(), objective);
-            });
-        let (residual, objective) = sums.split_at(width);
-        let judged: Vec<Verdict> =
-            columns.iter_mut().zip(residual.iter().zip(objective)).map(|(c, (rs, o))| c.judge(*rs, -0.5 * o)).collect();
-        let back: Vec<f32> = judged.iter().zip(&minus).map(|(v, m)| if v.take_back { *m } else { 0.0 }).collect();
-        if judged.iter().any(|v| v.take_back) {
-            columns::sweep([z.view_mut()], [p.view()], 0, |_, [z], [p], _| columns::add_multiple(z, &back, p));
-        }
+        let rs = columns::sweep(outputs, [p.view(), q.view()], width, |rows, [z, mut r], [p, q], sums| {
+            columns::add_multiple(z, &alpha, p);
+            columns::add_multiple(r.reborrow(), &minus, q);
+            columns::add_scaled_multiple(r.reborrow(), &ridge[rows.clone()], &minus, p);
+            columns::add_dot_scaled(r.as_ref(), &inverse[rows], r.as_ref(), sums);
+        });
         // p ← s + βp. Columns that have ended take no more steps, whatever their p.
-        let beta: Vec<f32> = judged.iter().map(|v| v.beta).collect();
+        let beta: Vec<f32> = columns.iter_mut().zip(&rs).map(|(c, rs)| c.turn(*rs)).collect();
         columns::sweep([p.view_mut()], [r.view()], 0, |rows, [p], [r], _| {
             columns::scale_rows_multiply_add(p, &inverse[rows], &beta, r);
         });
@@ -139,43 +126,33 @@ pub(crate) fn solve(system: System<'_>, b: &Matrix, z: &mut Matrix, stop: Stop) 
     Ok(Outcome { steps, guarded: columns.iter().filter(|c| c.guarded).count() })
 }
 
-/// What becomes of a column after a step.
-struct Verdict {
-    /// The step made it worse.
-    take_back: bool,
-    /// How much of the old direction goes into the new one.
-    beta: f32,
-}
-
 impl Column {
     /// The length of the next step, 0 for a column that has ended.
-    fn step(&mut self, pap: f64) -> f32 {
-        let alpha = (self.rs / pap) as f32;
+    fn step(&mut self, pap: f64, pr: f64) -> f32 {
+        let alpha = (pr / pap) as f32;
         let curvature = pap / self.pp;
         self.curvature = self.curvature.max(curvature);
-        if self.active && !(curvature > FLAT * self.curvature && alpha.is_finite()) {
+        if self.active && !(curvature > FLAT * self.curvature && pr > 0.0 && alpha.is_finite()) {
             (self.active, self.guarded) = (false, true);
         }
         self.steps += usize::from(self.active);
         if self.active { alpha } else { 0.0 }
     }
 
-    fn judge(&mut self, rs: f64, phi: f64) -> Verdict {
-        if !self.active {
-            return Verdict { take_back: false, beta: 0.0 };
-        }
-        let better = phi <= self.phi + SLACK * self.phi.abs() && rs.is_finite();
-        if !better {
+    /// How much of the old direction goes into the new one.
+    fn turn(&mut self, rs: f64) -> f32 {
+        if self.active && !rs.is_finite() {
             (self.active, self.guarded) = (false, true);
-            self.steps -= 1;
-            return Verdict { take_back: true, beta: 0.0 };
+        }
+        if !self.active {
+            return 0.0;
         }
         let beta = rs / self.rs;
-        (self.phi, self.rs) = (phi, rs);
+        self.rs = rs;
         // The new direction s + βp has this length because s is orthogonal to p: sᵀMp = rᵀp = 0.
         self.pp = rs + beta * beta * self.pp;
         self.active = rs > self.goal;
-        Verdict { take_back: false, beta: if self.active { beta as f32 } else { 0.0 } }
+        beta as f32
     }
 }
 

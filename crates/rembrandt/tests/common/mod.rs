@@ -188,7 +188,8 @@ pub fn planted(n: usize, d: usize, c: usize, rank: usize, seed: u64) -> Problem 
     Problem::new(n, d, c, |i, j| x[(i, j)], |i, l| y[(i, l)])
 }
 
-/// The problem that the authors check their own code with: 105 hidden factors drive 2007 features and 47 labels.
+/// The problem that the authors check their own code with: 105 hidden factors drive 2007 features and 47 labels. The
+/// strength of the labels falls, so that neighbouring eigenvalues differ and a prefix has a span of its own.
 pub fn authors_check() -> Problem {
     let (n, d, hidden, c) = (1009, 2007, 105, 47);
     let mut normal = rng_normal(18);
