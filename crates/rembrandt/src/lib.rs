@@ -8,6 +8,7 @@ mod error;
 pub mod kernel;
 mod mapped;
 pub mod matrix;
+pub mod metrics;
 pub mod model;
 mod run;
 pub mod solve;

@@ -1,0 +1,5 @@
+//! How good ranked predictions are.
+
+mod rank;
+
+pub use rank::{rank, rank_candidates};
