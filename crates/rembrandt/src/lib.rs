@@ -50,7 +50,8 @@
 //! | [`data`] | readers, chunks, the cache file, and [`Examples`], the trait through which algorithms see data |
 //! | [`embed`] | [`Rembrandt`]: parameters, algorithm, report |
 //! | [`model`] | files of results, exports, nearest labels |
-//! | [`solve`] | conjugate gradients, orthonormal bases, random numbers |
+//! | [`metrics`] | how good ranked predictions are, with intervals; thresholds |
+//! | [`solve`] | orthonormal bases; inside, conjugate gradients and random numbers |
 //! | [`kernel`] | sparse × dense products, the inner loop of everything |
 //! | [`matrix`], [`csr`] | dense and sparse matrices |
 //!
@@ -65,6 +66,7 @@ mod error;
 pub mod kernel;
 mod mapped;
 pub mod matrix;
+pub mod metrics;
 pub mod model;
 mod run;
 pub mod solve;
