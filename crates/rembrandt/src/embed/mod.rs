@@ -1,5 +1,7 @@
 //! Embedders: from examples to an [`Embedding`] of the labels.
 
+mod cost;
+mod operator;
 mod params;
 mod regression;
 mod rembrandt;

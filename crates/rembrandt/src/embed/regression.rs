@@ -2,21 +2,17 @@
 //!
 //! R is diagonal: the real ridge ρ for every feature and, in the default convention, 0 for the constant one.
 
-use super::params::{Preconditioner, Rembrandt, RidgeConvention, Solver};
+use super::params::{Preconditioner, Rembrandt, RidgeConvention};
 use crate::csr::CsrRef;
-use crate::data::{Examples, Moments, Shape, Side};
+use crate::data::{Examples, Moments, Side};
 use crate::matrix::{MatMut, MatRef, Matrix};
 use crate::solve::cg::{self, Stop, System};
 use crate::solve::direct::Cholesky;
 use crate::{Error, Result, Run, kernel};
 
-/// The direct solver is chosen for at most this many features: it writes down a d×d matrix.
-const MAX_DIRECT: usize = 4096;
 /// The Gram matrix is summed in `f32`. With a condition number above this, its factorisation would be mostly
 /// rounding, and what regularises is the number of steps: then it is iterated on instead.
 const MAX_CONDITION: f64 = 1e6;
-/// How much faster dense algebra runs than sparse products, counted in operations.
-const DENSE_SPEED: f64 = 4.0;
 
 /// XᵀWX, written down. Stored as sparse rows that happen to be full, for the kernel that multiplies those.
 pub(crate) struct Gram {
@@ -47,24 +43,6 @@ impl Gram {
     }
 }
 
-/// Whether writing XᵀWX down costs less than iterating with the data, which have `entries` stored features.
-pub(crate) fn prefers_direct(params: &Rembrandt, shape: Shape, entries: u64) -> bool {
-    let (d, entries) = (shape.d as f64, entries as f64);
-    let solved = (params.passes as f64 + 1.0) * params.columns(shape) as f64 + params.k as f64;
-    let iterating = 2.0 * entries * solved * params.cg_steps as f64;
-    let writing = 2.0 * entries * d + d * d * (d / 3.0 + 2.0 * solved) / DENSE_SPEED;
-    match params.solver {
-        Solver::Iterative => false,
-        Solver::Direct => true,
-        Solver::Auto => may_write_gram(params, shape) && writing < iterating,
-    }
-}
-
-/// Whether a fit may hold a d×d matrix.
-pub(crate) fn may_write_gram(params: &Rembrandt, shape: Shape) -> bool {
-    params.solver == Solver::Direct || (params.solver == Solver::Auto && shape.d <= MAX_DIRECT)
-}
-
 /// How one regression is solved.
 pub(crate) struct Regression<'a> {
     data: &'a dyn Examples,
@@ -88,15 +66,22 @@ pub(crate) struct Cost {
     pub guarded: usize,
 }
 
+/// What all regressions of a fit share.
+pub(crate) struct Problem<'a> {
+    pub params: &'a Rembrandt,
+    pub data: &'a dyn Examples,
+    /// Moments of the features.
+    pub x: &'a Moments,
+    /// Whether the last feature is the appended constant one.
+    pub constant: bool,
+    /// XᵀWX, if it was written down.
+    pub gram: Option<&'a Gram>,
+}
+
 impl<'a> Regression<'a> {
-    /// `lambda` is the relative ridge; `constant` says that the last feature is the appended constant one.
-    pub fn new(
-        params: &Rembrandt,
-        (lambda, stop): (f64, Stop),
-        data: &'a dyn Examples,
-        (x, constant): (&Moments, bool),
-        gram: Option<&'a Gram>,
-    ) -> Result<Regression<'a>> {
+    /// With the relative ridge `lambda`.
+    pub fn new(problem: &Problem<'a>, lambda: f64, stop: Stop) -> Result<Regression<'a>> {
+        let Problem { params, data, x, constant, gram } = *problem;
         let d = x.square.len();
         let proper = match params.ridge_convention {
             RidgeConvention::Features if constant => d - 1,

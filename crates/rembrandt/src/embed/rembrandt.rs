@@ -15,11 +15,13 @@
 
 use faer::Mat;
 
+use super::cost::prefers_direct;
+use super::operator::{Operator, Tally, padded};
 use super::params::Rembrandt;
-use super::regression::{Cost, Gram, Regression, may_write_gram, prefers_direct};
+use super::regression::{Cost, Gram, Problem, Regression};
 use super::report::{Embedding, Report};
 use crate::data::adapt::{Adapted, Change, weighted_sum};
-use crate::data::{Examples, Moments, Shape, Side};
+use crate::data::{Examples, Moments, Side};
 use crate::kernel::columns::dot;
 use crate::matrix::{MatRef, Matrix};
 use crate::solve::cg::Stop;
@@ -28,16 +30,8 @@ use crate::{Error, Result, Run};
 
 /// Directions whose singular value is below this fraction of the largest carry no energy, only rounding.
 const NO_ENERGY: f64 = 1e-6;
-/// What a process takes whatever it computes: code, thread stacks, the intermediate product of a chunk.
-const OVERHEAD: u64 = 32 << 20;
-/// Columns to a cache line.
-const LINE: usize = 16;
 /// Sums of squares of a feature must lie between this and its inverse.
 const LARGEST_SQUARE: f64 = 1e30;
-/// Random directions from which the energy outside of the embedding is estimated.
-const TRACE_SAMPLES: usize = LINE;
-/// Keeps them apart from the random start.
-const TRACE: u64 = 0xd1b5_4a32_d192_ed03;
 /// Keeps the random completion apart from the random start.
 const COMPLETION: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -94,9 +88,8 @@ impl Rembrandt {
         run.begin(self.work(shape, direct));
         let gram = if direct { Some(Gram::new(data, run)?) } else { None };
         let constant = shape.d > original.shape().d;
-        let regression = |lambda, stop| Regression::new(self, (lambda, stop), data, (&x, constant), gram.as_ref());
-        let stop = Stop { steps: self.cg_steps, tolerance: self.tolerance };
-        let inner = regression(self.ridge, stop)?;
+        let problem = Problem { params: self, data, x: &x, constant, gram: gram.as_ref() };
+        let inner = Regression::new(&problem, self.ridge, self.stop())?;
         // A factorisation solves all columns at once, so that their grouping cannot show in the result.
         let panel = if direct { usize::MAX } else { self.panel };
         let operator = Operator { data, regression: &inner, panel };
@@ -115,7 +108,7 @@ impl Rembrandt {
         operator.apply(&mut q, &mut tally, run)?;
         let (labels, rank) = top_left(q, self.k, self.seed)?;
 
-        let mut fitted = self.project(&operator, &regression, &labels, rank, run)?;
+        let mut fitted = self.project(&problem, &operator, &labels, rank, run)?;
         if self.center {
             fitted.intercept = centred_intercept(original, &labels, &fitted.projection)?;
         }
@@ -149,26 +142,34 @@ impl Rembrandt {
         })
     }
 
+    fn stop(&self) -> Stop {
+        Stop { steps: self.cg_steps, tolerance: self.tolerance }
+    }
+
+    /// Ridge and stopping rule of the projection, if they are not those of the embedding.
+    pub(super) fn own_projection(&self) -> Option<(f64, Stop)> {
+        let params = &self.projection;
+        let ridge = params.ridge.unwrap_or(self.ridge);
+        let steps = params.cg_steps.unwrap_or(self.cg_steps);
+        let stop = Stop { steps, tolerance: params.tolerance.unwrap_or(self.tolerance) };
+        (ridge != self.ridge || stop != self.stop()).then_some((ridge, stop))
+    }
+
     /// P ← solve (XᵀWX + ρₚI) P = XᵀWY E, and how good E is.
-    fn project<'a>(
+    fn project(
         &self,
-        operator: &Operator<'a>,
-        regression: &dyn Fn(f64, Stop) -> Result<Regression<'a>>,
+        problem: &Problem<'_>,
+        operator: &Operator<'_>,
         labels: &Matrix,
         rank: usize,
         run: &mut Run<'_>,
     ) -> Result<Fitted> {
-        let params = &self.projection;
-        let (lambda, steps) = (params.ridge.unwrap_or(self.ridge), params.cg_steps.unwrap_or(self.cg_steps));
-        let stop = Stop { steps, tolerance: params.tolerance.unwrap_or(self.tolerance) };
-        // With a ridge of its own, the projection does not tell the energy: that takes the embedding's regression.
-        let own = (lambda != self.ridge || stop != (Stop { steps: self.cg_steps, tolerance: self.tolerance }))
-            .then(|| regression(lambda, stop))
-            .transpose()?;
+        // With a rule of its own, the projection does not tell the energy: that takes the embedding's regression.
+        let own = self.own_projection().map(|(lambda, stop)| Regression::new(problem, lambda, stop)).transpose()?;
         let final_regression = own.as_ref().unwrap_or(operator.regression);
 
         let shape = operator.data.shape();
-        let constant = usize::from(self.bias && !self.center);
+        let constant = usize::from(problem.constant);
         let mut fitted = Fitted {
             projection: Matrix::zeros(shape.d - constant, self.k),
             intercept: vec![0.0; self.k],
@@ -206,101 +207,6 @@ impl Rembrandt {
         }
         Ok(fitted)
     }
-
-    /// Columns multiplied by the data in all, for progress.
-    fn work(&self, shape: Shape, direct: bool) -> u64 {
-        // In floating point, which cannot wrap.
-        let (width, k, d) = (self.columns(shape) as f64, self.k as f64, shape.d as f64);
-        let solve = if direct { 0.0 } else { 2.0 * self.cg_steps as f64 };
-        let steps = self.projection.cg_steps.unwrap_or(self.cg_steps) as f64;
-        let own = if self.projection == Default::default() { 0.0 } else { solve };
-        let project = if direct { 0.0 } else { 2.0 * steps + own };
-        let gram = if direct { 2.0 * d } else { 0.0 };
-        let rest = if self.k < shape.c { TRACE_SAMPLES as f64 * (solve + 1.0) } else { 0.0 };
-        (gram + (self.passes as f64 + 1.0) * width * (solve + 2.0) + k * (project + 2.0) + rest) as u64
-    }
-
-    /// Bytes that a fit takes besides the data, at its peak.
-    pub fn memory(&self, shape: Shape) -> u64 {
-        // In floating point, which cannot wrap.
-        let (d, c, k) = (shape.d as f64 + 1.0, shape.c as f64, self.k as f64);
-        let columns = self.columns(shape);
-        let (width, panel) = (columns as f64, columns.min(self.panel).next_multiple_of(LINE) as f64);
-        // Regression: b, z, r, p, q. Range finder: Q, its copy, and T. Result: E and P.
-        let regression = 5.0 * d * panel;
-        let range = 3.0 * c * width;
-        let result = (c + d) * k;
-        let dense = 2.0 * 16.0 * width * width;
-        let gram = if may_write_gram(self, shape) { 6.0 * d * d } else { 0.0 };
-        ((4.0 * (regression.max(c * width) + range + result + dense + gram)) as u64).saturating_add(OVERHEAD)
-    }
-}
-
-/// M as something that multiplies.
-struct Operator<'a> {
-    data: &'a dyn Examples,
-    regression: &'a Regression<'a>,
-    panel: usize,
-}
-
-/// What the products with M cost and told on the way.
-#[derive(Default)]
-struct Tally {
-    half_passes: f64,
-    guarded: usize,
-}
-
-impl Operator<'_> {
-    /// Q ← M Q, panel by panel.
-    fn apply(&self, q: &mut Matrix, tally: &mut Tally, run: &mut Run<'_>) -> Result<()> {
-        let stage = "range finder";
-        for (from, to) in self.panels(q.cols()) {
-            let width = to - from;
-            let mut panel = padded(q.columns(from, to));
-            let b = self.right_side(&panel, width, run, stage)?;
-            let (z, cost) = self.regression.solve(&b, width, run, stage)?;
-            drop(b);
-            self.data.cross(Side::Y, Side::X, z.view(), panel.view_mut())?;
-            q.columns_mut(from, to).copy_from(panel.columns(0, width));
-            run.advance(stage, width as u64)?;
-            tally.half_passes += cost.half_passes + 2.0 * width as f64;
-            tally.guarded += cost.guarded;
-        }
-        Ok(())
-    }
-
-    /// trace(M) − trace(EᵀME): what the embedding E leaves out, estimated from random directions orthogonal to it
-    /// (Hutchinson), with its standard error. E holds the large eigenvalues, so a few directions are enough.
-    fn rest(&self, e: &Matrix, seed: u64, run: &mut Run<'_>) -> Result<(f64, f64)> {
-        let (shape, stage) = (self.data.shape(), "measuring");
-        if e.cols() == shape.c {
-            return Ok((0.0, 0.0));
-        }
-        let mut g = Matrix::zeros(shape.c, TRACE_SAMPLES);
-        random::fill_normal(&mut g, 0, seed ^ TRACE);
-        let inside = orth::multiply(e.view(), &orth::inner(e.view(), g.view()));
-        g.as_mut_slice().iter_mut().zip(inside.as_slice()).for_each(|(g, inside)| *g -= inside);
-        let b = self.right_side(&g, TRACE_SAMPLES, run, stage)?;
-        let (z, _) = self.regression.solve(&b, TRACE_SAMPLES, run, stage)?;
-        let samples = dot(b.view(), z.view());
-        let n = TRACE_SAMPLES as f64;
-        let mean = samples.iter().sum::<f64>() / n;
-        let variance = samples.iter().map(|s| (s - mean).powi(2)).sum::<f64>() / (n - 1.0);
-        Ok((mean, (variance / n).sqrt()))
-    }
-
-    /// XᵀW Y Q, the right side of a regression, for a padded panel that holds `width` columns.
-    fn right_side(&self, q: &Matrix, width: usize, run: &mut Run<'_>, stage: &'static str) -> Result<Matrix> {
-        let mut b = Matrix::zeros(self.data.shape().d, q.cols());
-        self.data.cross(Side::X, Side::Y, q.view(), b.view_mut())?;
-        run.advance(stage, width as u64)?;
-        Ok(b)
-    }
-
-    fn panels(&self, columns: usize) -> impl Iterator<Item = (usize, usize)> + use<> {
-        let panel = self.panel.min(columns).max(1);
-        (0..columns).step_by(panel).map(move |from| (from, columns.min(from + panel)))
-    }
 }
 
 struct Fitted {
@@ -310,13 +216,6 @@ struct Fitted {
     residuals: Vec<f64>,
     rho: f64,
     cost: Cost,
-}
-
-/// A copy with columns of zeros up to a whole number of cache lines: the kernels then never touch a line in vain.
-fn padded(a: MatRef<'_>) -> Matrix {
-    let mut m = Matrix::zeros(a.rows(), a.cols().next_multiple_of(LINE));
-    m.columns_mut(0, a.cols()).copy_from(a);
-    m
 }
 
 /// The top k left singular vectors of T, as E = Q·U with T = Q R and R = U Σ Vᵀ. It equals T V Σ⁻¹ from the

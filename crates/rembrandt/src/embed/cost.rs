@@ -1,0 +1,62 @@
+//! What a fit costs: which solver is cheaper, how much work and how much memory.
+
+use super::operator::{LINE, TRACE_SAMPLES};
+use super::params::{Rembrandt, Solver};
+use crate::Shape;
+
+/// The direct solver is chosen for at most this many features: it writes down a d×d matrix.
+const MAX_DIRECT: usize = 4096;
+/// How much faster dense algebra runs than sparse products, counted in operations.
+const DENSE_SPEED: f64 = 4.0;
+/// What a process takes whatever it computes: code, thread stacks, the intermediate product of a chunk.
+const OVERHEAD: u64 = 32 << 20;
+
+/// Whether writing XᵀWX down costs less than iterating with the data, which have `entries` stored features.
+pub(crate) fn prefers_direct(params: &Rembrandt, shape: Shape, entries: u64) -> bool {
+    let (d, entries) = (shape.d as f64, entries as f64);
+    let solved = (params.passes as f64 + 1.0) * params.columns(shape) as f64 + params.k as f64;
+    let iterating = 2.0 * entries * solved * params.cg_steps as f64;
+    let writing = 2.0 * entries * d + d * d * (d / 3.0 + 2.0 * solved) / DENSE_SPEED;
+    match params.solver {
+        Solver::Iterative => false,
+        Solver::Direct => true,
+        Solver::Auto => may_write_gram(params, shape) && writing < iterating,
+    }
+}
+
+/// Whether a fit may hold a d×d matrix.
+pub(crate) fn may_write_gram(params: &Rembrandt, shape: Shape) -> bool {
+    params.solver == Solver::Direct || (params.solver == Solver::Auto && shape.d <= MAX_DIRECT)
+}
+
+impl Rembrandt {
+    /// Columns multiplied by the data in all, for progress.
+    pub(super) fn work(&self, shape: Shape, direct: bool) -> u64 {
+        // In floating point, which cannot wrap.
+        let (width, k, d) = (self.columns(shape) as f64, self.k as f64, shape.d as f64);
+        let solve = if direct { 0.0 } else { 2.0 * self.cg_steps as f64 };
+        let project = match self.own_projection() {
+            _ if direct => 0.0,
+            Some((_, stop)) => 2.0 * stop.steps as f64 + solve,
+            None => solve,
+        };
+        let gram = if direct { 2.0 * d } else { 0.0 };
+        let rest = if self.k < shape.c { TRACE_SAMPLES as f64 * (solve + 1.0) } else { 0.0 };
+        (gram + (self.passes as f64 + 1.0) * width * (solve + 2.0) + k * (project + 2.0) + rest) as u64
+    }
+
+    /// Bytes that a fit takes besides the data, at its peak.
+    pub fn memory(&self, shape: Shape) -> u64 {
+        // In floating point, which cannot wrap.
+        let (d, c, k) = (shape.d as f64 + 1.0, shape.c as f64, self.k as f64);
+        let columns = self.columns(shape);
+        let (width, panel) = (columns as f64, columns.min(self.panel).next_multiple_of(LINE) as f64);
+        // Regression: b, z, r, p, q. Range finder: Q, its copy, and T. Result: E and P.
+        let regression = 5.0 * d * panel;
+        let range = 3.0 * c * width;
+        let result = (c + d) * k;
+        let dense = 2.0 * 16.0 * width * width;
+        let gram = if may_write_gram(self, shape) { 6.0 * d * d } else { 0.0 };
+        ((4.0 * (regression.max(c * width) + range + result + dense + gram)) as u64).saturating_add(OVERHEAD)
+    }
+}

@@ -1,0 +1,90 @@
+//! M = YᵀWX (XᵀWX + ρI)⁻¹ XᵀWY as something that multiplies, panel by panel.
+
+use super::regression::Regression;
+use crate::data::{Examples, Side};
+use crate::kernel::columns::dot;
+use crate::matrix::{MatRef, Matrix};
+use crate::solve::{orth, random};
+use crate::{Result, Run};
+
+/// Columns to a cache line.
+pub(super) const LINE: usize = 16;
+/// Random directions from which the energy outside of the embedding is estimated.
+pub(super) const TRACE_SAMPLES: usize = LINE;
+/// Keeps them apart from the random start.
+const TRACE: u64 = 0xd1b5_4a32_d192_ed03;
+
+/// M as something that multiplies.
+pub(super) struct Operator<'a> {
+    pub data: &'a dyn Examples,
+    pub regression: &'a Regression<'a>,
+    /// Columns solved together.
+    pub panel: usize,
+}
+
+/// What the products with M cost and told on the way.
+#[derive(Default)]
+pub(super) struct Tally {
+    pub half_passes: f64,
+    pub guarded: usize,
+}
+
+impl Operator<'_> {
+    /// Q ← M Q, panel by panel.
+    pub fn apply(&self, q: &mut Matrix, tally: &mut Tally, run: &mut Run<'_>) -> Result<()> {
+        let stage = "range finder";
+        for (from, to) in self.panels(q.cols()) {
+            let width = to - from;
+            let mut panel = padded(q.columns(from, to));
+            let b = self.right_side(&panel, width, run, stage)?;
+            let (z, cost) = self.regression.solve(&b, width, run, stage)?;
+            drop(b);
+            self.data.cross(Side::Y, Side::X, z.view(), panel.view_mut())?;
+            q.columns_mut(from, to).copy_from(panel.columns(0, width));
+            run.advance(stage, width as u64)?;
+            tally.half_passes += cost.half_passes + 2.0 * width as f64;
+            tally.guarded += cost.guarded;
+        }
+        Ok(())
+    }
+
+    /// trace(M) − trace(EᵀME): what the embedding E leaves out, estimated from random directions orthogonal to it
+    /// (Hutchinson), with its standard error. E holds the large eigenvalues, so a few directions are enough.
+    pub fn rest(&self, e: &Matrix, seed: u64, run: &mut Run<'_>) -> Result<(f64, f64)> {
+        let (shape, stage) = (self.data.shape(), "measuring");
+        if e.cols() == shape.c {
+            return Ok((0.0, 0.0));
+        }
+        let mut g = Matrix::zeros(shape.c, TRACE_SAMPLES);
+        random::fill_normal(&mut g, 0, seed ^ TRACE);
+        let inside = orth::multiply(e.view(), &orth::inner(e.view(), g.view()));
+        g.as_mut_slice().iter_mut().zip(inside.as_slice()).for_each(|(g, inside)| *g -= inside);
+        let b = self.right_side(&g, TRACE_SAMPLES, run, stage)?;
+        let (z, _) = self.regression.solve(&b, TRACE_SAMPLES, run, stage)?;
+        let samples = dot(b.view(), z.view());
+        let n = TRACE_SAMPLES as f64;
+        let mean = samples.iter().sum::<f64>() / n;
+        let variance = samples.iter().map(|s| (s - mean).powi(2)).sum::<f64>() / (n - 1.0);
+        Ok((mean, (variance / n).sqrt()))
+    }
+
+    /// XᵀW Y Q, the right side of a regression, for a padded panel that holds `width` columns.
+    pub fn right_side(&self, q: &Matrix, width: usize, run: &mut Run<'_>, stage: &'static str) -> Result<Matrix> {
+        let mut b = Matrix::zeros(self.data.shape().d, q.cols());
+        self.data.cross(Side::X, Side::Y, q.view(), b.view_mut())?;
+        run.advance(stage, width as u64)?;
+        Ok(b)
+    }
+
+    pub fn panels(&self, columns: usize) -> impl Iterator<Item = (usize, usize)> + use<> {
+        let panel = self.panel.min(columns).max(1);
+        (0..columns).step_by(panel).map(move |from| (from, columns.min(from + panel)))
+    }
+}
+
+/// A copy with columns of zeros up to a whole number of cache lines: the kernels then never touch a line in vain.
+pub(super) fn padded(a: MatRef<'_>) -> Matrix {
+    let mut m = Matrix::zeros(a.rows(), a.cols().next_multiple_of(LINE));
+    m.columns_mut(0, a.cols()).copy_from(a);
+    m
+}
