@@ -18,7 +18,7 @@ pub struct Arguments {
     #[command(subcommand)]
     pub command: Command,
     /// Threads to use, all cores by default
-    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
 }
 
@@ -131,7 +131,7 @@ pub struct ParamArgs {
     /// Conjugate gradient steps at most in each regression [default: 10]
     #[arg(long, value_name = "N")]
     cg_steps: Option<usize>,
-    /// Relative residual at which a regression is done [default: 1e-4]
+    /// Relative preconditioned residual at which a column of a regression is done [default: 1e-4]
     #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
     tolerance: Option<f64>,
     /// What the conjugate gradients divide by [default: diagonal]
@@ -140,7 +140,7 @@ pub struct ParamArgs {
     /// How the regressions are solved [default: auto]
     #[arg(long, value_parser = choice(SOLVERS))]
     solver: Option<Solver>,
-    /// Append a constant feature
+    /// Append a constant feature; has no effect with --center
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     bias: Option<bool>,
     /// Subtract the column means of features and labels
@@ -152,7 +152,7 @@ pub struct ParamArgs {
     /// Steps at most of the final regression [default: those of the embedding]
     #[arg(long, value_name = "N")]
     projection_steps: Option<usize>,
-    /// Residual at which the final regression is done [default: that of the embedding]
+    /// Relative preconditioned residual at which the final regression is done [default: that of the embedding]
     #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
     projection_tolerance: Option<f64>,
     /// Columns solved together; the result is the same for any width, memory is not [default: 64]

@@ -27,9 +27,16 @@ fn parameters_are_named_as_typed() {
 #[test]
 fn options_that_clap_refuses() {
     let desk = Desk::with_data();
-    for options in
-        ["--threads 0", "--max-memory 4X", "--export png", "--solver fast", "--preset odp", "-k x", "--bogus"]
-    {
+    for options in [
+        "--threads 0",
+        "--threads 1025",
+        "--max-memory 4X",
+        "--export png",
+        "--solver fast",
+        "--preset odp",
+        "-k x",
+        "--bogus",
+    ] {
         let outcome = desk.run(&format!("embed train.txt -o out {options}"));
         assert_eq!(outcome.code, 2, "{options}");
         assert!(outcome.stderr.starts_with("error: "), "{}", outcome.stderr);
