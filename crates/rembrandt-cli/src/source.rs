@@ -41,11 +41,30 @@ pub fn open(path: &Path, read: &ReadArgs, limit: Option<u64>, display: &mut Disp
     }
 }
 
-/// Checks that every output can be written and is not one of the inputs.
+/// Files that are read unasked when they are in the directory of the data.
+const SIDE_FILES: [&str; 6] =
+    ["labels.txt", "labels.txt.gz", "labels.txt.zst", "features.txt", "features.txt.gz", "features.txt.zst"];
+
+/// The directory that a file is in, if it exists.
+fn folder(file: &Path) -> Option<PathBuf> {
+    let parent = file.parent()?;
+    if parent.as_os_str().is_empty() { Path::new(".") } else { parent }.canonicalize().ok()
+}
+
+/// Checks that every output can be written and is neither an input nor a side file.
 pub fn check_outputs(outputs: &[PathBuf], train: &Path, read: &ReadArgs) -> Result<()> {
     let inputs: Vec<PathBuf> =
         std::iter::once(train).chain(read.files()).filter_map(|input| input.canonicalize().ok()).collect();
+    let data_folder = folder(train).filter(|_| train.as_os_str() != "-");
     for output in outputs {
+        if output.as_os_str() == "-" {
+            return Err(Error::parameter("output", "results are files and do not fit a pipe: name a file"));
+        }
+        let side_file = output.file_name().is_some_and(|name| SIDE_FILES.iter().any(|side| name == *side));
+        if side_file && data_folder.is_some() && folder(output) == data_folder {
+            let reason = "would be read as names for the data beside it: write to another file";
+            return Err(Error::file(output, reason));
+        }
         // Files that do not exist cannot be the same.
         if let Ok(place) = output.canonicalize()
             && inputs.contains(&place)
