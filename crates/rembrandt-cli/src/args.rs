@@ -110,7 +110,9 @@ pub struct EmbedArgs {
 #[derive(Args, Default)]
 #[command(next_help_heading = "Algorithm")]
 pub struct ParamArgs {
-    /// Start from the settings of the paper's authors for a data set; other options override them
+    /// Start from the settings of the paper's authors for a data set; other options override them. For mulan they
+    /// chose k so that it keeps 90 % of the energy of YᵀY, which -k must say. For lshtc they had divided each row by its
+    /// word count, which must be done to the data beforehand. Without -k, k is at most the number of labels
     #[arg(long, value_parser = choice(PRESETS))]
     preset: Option<Preset>,
     /// Dimension of the embedding [default: 100]
@@ -164,6 +166,11 @@ pub struct ParamArgs {
 }
 
 impl ParamArgs {
+    /// Whether k comes from a preset, whose authors had other data in mind.
+    pub fn preset_chose_k(&self) -> bool {
+        self.preset.is_some() && self.k.is_none()
+    }
+
     /// The parameters of the library: the preset or the defaults, with what was given put over them.
     pub fn params(&self) -> Rembrandt {
         let base = self.preset.map_or_else(Rembrandt::default, Rembrandt::preset);

@@ -7,11 +7,11 @@ use rembrandt::data::Dataset;
 use rembrandt::{Error, Result};
 
 use crate::args::ReadArgs;
-use crate::memory;
+use crate::memory::{self, Limit};
 use crate::progress::Display;
 
-/// Opens a cache file, or reads text into memory as long as it fits into `limit` bytes.
-pub fn open(path: &Path, read: &ReadArgs, limit: Option<u64>, display: &mut Display) -> Result<Dataset> {
+/// Opens a cache file, or reads text into memory as long as it fits into `limit`.
+pub fn open(path: &Path, read: &ReadArgs, limit: Option<Limit>, display: &mut Display) -> Result<Dataset> {
     if Dataset::is_cache(path) {
         return match read.given() {
             None => Dataset::open(path),
@@ -21,7 +21,7 @@ pub fn open(path: &Path, read: &ReadArgs, limit: Option<u64>, display: &mut Disp
     let mut too_large = false;
     let mut watch = |done, total| {
         display.read(done, total);
-        too_large = limit.zip(memory::resident()).is_some_and(|(limit, now)| now > limit);
+        too_large = limit.zip(memory::resident()).is_some_and(|(limit, now)| now > limit.bytes);
         !too_large
     };
     match Dataset::read(path, &read.options(), &mut watch) {
@@ -29,15 +29,17 @@ pub fn open(path: &Path, read: &ReadArgs, limit: Option<u64>, display: &mut Disp
             notes.iter().for_each(|note| display.note(note));
             Ok(data)
         }
-        Err(Error::Cancelled) if too_large => Err(Error::file(
-            path,
-            format!(
-                "does not fit into {} of memory: turn it into a cache file with `rembrandt convert` first, or raise \
-                 --max-memory",
-                BinaryBytes(limit.unwrap_or_default())
-            ),
-        )),
-        Err(e) => Err(e),
+        Err(e) => match limit {
+            Some(Limit { bytes, remedy }) if too_large && matches!(e, Error::Cancelled) => {
+                let reason = format!(
+                    "does not fit into {} of memory: turn it into a cache file with `rembrandt convert` first, or \
+                     {remedy}",
+                    BinaryBytes(bytes)
+                );
+                Err(Error::file(path, reason))
+            }
+            _ => Err(e),
+        },
     }
 }
 

@@ -113,6 +113,9 @@ fn more_memory_than_allowed() {
         let sentence = desk.refused(&format!("embed {train} -k 5 -o out --max-memory 1K"));
         assert!(sentence.contains(part) && sentence.contains("--max-memory"), "{sentence}");
     }
+    // The data are next to nothing here, so a cache file would not help.
+    let sentence = desk.refused("embed train.txt -k 5 -o out --max-memory 25M");
+    assert!(sentence.contains("to work)") && !sentence.contains("rembrandt convert"), "{sentence}");
     desk.ok("embed train.txt -k 5 -o out --max-memory 1G");
 }
 
