@@ -18,7 +18,7 @@ pub struct Arguments {
     #[command(subcommand)]
     pub command: Command,
     /// Threads to use, all cores by default
-    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
 }
 
@@ -110,7 +110,9 @@ pub struct EmbedArgs {
 #[derive(Args, Default)]
 #[command(next_help_heading = "Algorithm")]
 pub struct ParamArgs {
-    /// Start from the settings of the paper's authors for a data set; other options override them
+    /// Start from the settings of the paper's authors for a data set; other options override them. For mulan they
+    /// chose k so that it keeps 90 % of the energy of YᵀY, which -k must say. For lshtc they had divided each row by its
+    /// word count, which must be done to the data beforehand. Without -k, k is at most the number of labels
     #[arg(long, value_parser = choice(PRESETS))]
     preset: Option<Preset>,
     /// Dimension of the embedding [default: 100]
@@ -131,7 +133,7 @@ pub struct ParamArgs {
     /// Conjugate gradient steps at most in each regression [default: 10]
     #[arg(long, value_name = "N")]
     cg_steps: Option<usize>,
-    /// Relative residual at which a regression is done [default: 1e-4]
+    /// Relative preconditioned residual at which a column of a regression is done [default: 1e-4]
     #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
     tolerance: Option<f64>,
     /// What the conjugate gradients divide by [default: diagonal]
@@ -140,7 +142,7 @@ pub struct ParamArgs {
     /// How the regressions are solved [default: auto]
     #[arg(long, value_parser = choice(SOLVERS))]
     solver: Option<Solver>,
-    /// Append a constant feature
+    /// Append a constant feature; has no effect with --center
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     bias: Option<bool>,
     /// Subtract the column means of features and labels
@@ -152,7 +154,7 @@ pub struct ParamArgs {
     /// Steps at most of the final regression [default: those of the embedding]
     #[arg(long, value_name = "N")]
     projection_steps: Option<usize>,
-    /// Residual at which the final regression is done [default: that of the embedding]
+    /// Relative preconditioned residual at which the final regression is done [default: that of the embedding]
     #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
     projection_tolerance: Option<f64>,
     /// Columns solved together; the result is the same for any width, memory is not [default: 64]
@@ -164,6 +166,11 @@ pub struct ParamArgs {
 }
 
 impl ParamArgs {
+    /// Whether k comes from a preset, whose authors had other data in mind.
+    pub fn preset_chose_k(&self) -> bool {
+        self.preset.is_some() && self.k.is_none()
+    }
+
     /// The parameters of the library: the preset or the defaults, with what was given put over them.
     pub fn params(&self) -> Rembrandt {
         let base = self.preset.map_or_else(Rembrandt::default, Rembrandt::preset);

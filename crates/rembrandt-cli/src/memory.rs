@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use rembrandt::data::address_space;
+
 /// Reads a size such as `4G`, `1.5 GiB`, `800m` or a number of bytes; units are powers of 1024.
 pub fn parse_size(text: &str) -> Result<u64, String> {
     let text = text.trim();
@@ -22,9 +24,35 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     }
 }
 
+/// How much memory may still be used, and what can be done about it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limit {
+    pub bytes: u64,
+    /// What to do where it is too little, as the end of a sentence.
+    pub remedy: &'static str,
+}
+
+impl Limit {
+    /// What the user allows or, without a word from them, what is available; but never more than the address space
+    /// has room for. Absent where nobody says.
+    pub fn new(allowed: Option<u64>) -> Option<Limit> {
+        let left = address_space().map(|most| most.saturating_sub(occupied().unwrap_or(0)));
+        Limit::least(allowed, available(), left)
+    }
+
+    fn least(allowed: Option<u64>, available: Option<u64>, addresses: Option<u64>) -> Option<Limit> {
+        let limit = match allowed {
+            Some(bytes) => Some(Limit { bytes, remedy: "raise --max-memory" }),
+            None => available.map(|bytes| Limit { bytes, remedy: "free some memory" }),
+        };
+        let addresses = addresses.map(|bytes| Limit { bytes, remedy: "raise the limit of `ulimit -v`" });
+        limit.into_iter().chain(addresses).min_by_key(|limit| limit.bytes)
+    }
+}
+
 /// Bytes that can still be used: what the system calls available, or less in a container or a job with a limit.
 /// Absent where the system does not say.
-pub fn available() -> Option<u64> {
+fn available() -> Option<u64> {
     let system = field(&fs::read_to_string("/proc/meminfo").ok()?, "MemAvailable:");
     let limited = fs::read_to_string("/proc/self/cgroup").ok().and_then(|groups| left_in_groups(&groups));
     match (system, limited) {
@@ -41,6 +69,11 @@ pub fn peak() -> Option<u64> {
 /// The memory this process has resident now.
 pub fn resident() -> Option<u64> {
     field(&fs::read_to_string("/proc/self/status").ok()?, "VmRSS:")
+}
+
+/// The address space that this process takes now.
+fn occupied() -> Option<u64> {
+    field(&fs::read_to_string("/proc/self/status").ok()?, "VmSize:")
 }
 
 /// A line `name   123 kB`, in bytes.
@@ -101,6 +134,18 @@ mod tests {
         for text in ["", "G", "-1G", "4X", "nan", "infG", "1e999"] {
             assert!(parse_size(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn the_tightest_limit_counts() {
+        let least = |allowed, available, addresses| {
+            Limit::least(allowed, available, addresses).map(|limit| (limit.bytes, limit.remedy))
+        };
+        assert_eq!(least(None, None, None), None);
+        assert_eq!(least(None, Some(5), None), Some((5, "free some memory")));
+        assert_eq!(least(Some(9), Some(5), None), Some((9, "raise --max-memory")));
+        assert_eq!(least(Some(9), Some(5), Some(7)), Some((7, "raise the limit of `ulimit -v`")));
+        assert_eq!(least(None, Some(5), Some(7)), Some((5, "free some memory")));
     }
 
     #[test]

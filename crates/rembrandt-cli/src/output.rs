@@ -2,6 +2,9 @@
 
 use std::io::{self, Write};
 
+use indicatif::HumanCount;
+use rembrandt::data::Dataset;
+use rembrandt::{Examples, Shape, Side};
 use serde_json::Value;
 
 /// Prints text as it is. A reader that went away is an error of its own kind, see [`failure`](crate::failure).
@@ -22,6 +25,18 @@ pub fn facts(rows: &[(&str, String)]) -> String {
     rows.iter().map(|(name, value)| format!("{name:<width$}  {value}\n")).collect()
 }
 
+/// The two facts that every command tells of data: their size and their entries.
+pub fn about(data: &Dataset) -> [(&'static str, String); 2] {
+    let entries = format!("{} of features, {} of labels", HumanCount(data.nnz(Side::X)), HumanCount(data.nnz(Side::Y)));
+    [("data", size(data.shape())), ("entries", entries)]
+}
+
+/// `7 examples, 4 features, 3 labels`.
+pub fn size(shape: Shape) -> String {
+    let [n, d, c] = [shape.n, shape.d, shape.c].map(|v| v as u64);
+    format!("{}, {}, {}", count(n, "example"), count(d, "feature"), count(c, "label"))
+}
+
 /// A few significant digits, for people.
 pub fn short(value: f64) -> String {
     match value.abs() {
@@ -37,7 +52,7 @@ pub fn short(value: f64) -> String {
 
 /// `1 label`, `2 labels`.
 pub fn count(n: u64, what: &str) -> String {
-    format!("{} {what}{}", indicatif::HumanCount(n), if n == 1 { "" } else { "s" })
+    format!("{} {what}{}", HumanCount(n), if n == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]
@@ -52,6 +67,11 @@ mod tests {
             assert_eq!(short(value), text);
         }
         assert_eq!((count(1, "label"), count(1234, "label")), ("1 label".into(), "1,234 labels".into()));
+    }
+
+    #[test]
+    fn sizes_are_spelled_out() {
+        assert_eq!(size(Shape { n: 1, d: 2, c: 3000 }), "1 example, 2 features, 3,000 labels");
     }
 
     #[test]

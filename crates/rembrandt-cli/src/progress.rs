@@ -8,15 +8,20 @@ use indicatif::{DecimalBytes, HumanDuration, ProgressBar, ProgressDrawTarget, Pr
 
 use crate::failure::say;
 
-/// Lines in a log are at least this far apart, unless the stage changes.
+/// Work that is over before this is not announced in a log.
+const BEFORE_LINES: Duration = Duration::from_secs(2);
+
+/// Lines in a log are at least this far apart.
 const BETWEEN_LINES: Duration = Duration::from_secs(5);
 
 /// Shows how far a command is.
 pub struct Display {
     kind: Kind,
     stage: &'static str,
+    started: Instant,
+    /// When the work began that the numbers count.
     began: Instant,
-    last_line: Instant,
+    last_line: Option<Instant>,
 }
 
 enum Kind {
@@ -42,7 +47,8 @@ impl Display {
             }
             false => Kind::Lines,
         };
-        Display { kind, stage: "", began: Instant::now(), last_line: Instant::now() }
+        let now = Instant::now();
+        Display { kind, stage: "", started: now, began: now, last_line: None }
     }
 
     /// Shows how much of a file has been read; its size is unknown when it is a pipe.
@@ -72,11 +78,8 @@ impl Display {
     }
 
     fn show(&mut self, stage: &'static str, unit: Unit, done: u64, total: Option<u64>) {
-        // Work that is over in a moment is not announced.
-        let first = self.stage.is_empty();
-        let new_stage = stage != self.stage;
         // Work is counted over all stages, so the clock of the computation runs on from stage to stage.
-        if new_stage && (first || self.stage == "reading") {
+        if stage != self.stage && ["", "reading"].contains(&self.stage) {
             self.began = Instant::now();
             if let Kind::Bar(bar) = &self.kind {
                 bar.set_style(style(unit, total.is_some()));
@@ -95,13 +98,18 @@ impl Display {
                 bar.set_position(done);
             }
             Kind::Lines => {
-                if (new_stage && !first) || self.last_line.elapsed() >= BETWEEN_LINES {
-                    self.last_line = Instant::now();
+                if due(self.started.elapsed(), self.last_line.map(|last| last.elapsed())) {
+                    self.last_line = Some(Instant::now());
                     say(&line(stage, unit, done, total, self.began.elapsed()));
                 }
             }
         }
     }
+}
+
+/// Whether a log is to get a line, so long after the start and after the line before.
+fn due(since_start: Duration, since_line: Option<Duration>) -> bool {
+    since_line.map_or(since_start >= BEFORE_LINES, |since| since >= BETWEEN_LINES)
 }
 
 /// A line for a log.
@@ -147,6 +155,13 @@ mod tests {
         assert_eq!(line("fitting", Unit::Work, 4, Some(4), minute), "fitting: 100%");
         assert_eq!(line("fitting", Unit::Work, 0, Some(0), minute), "fitting");
         assert_eq!(line("reading", Unit::Bytes, 2_000_000, None, minute), "reading: 2.00 MB");
+    }
+
+    #[test]
+    fn lines_are_few() {
+        let seconds = Duration::from_secs;
+        assert!(!due(seconds(1), None) && due(seconds(2), None));
+        assert!(!due(seconds(60), Some(seconds(4))) && due(seconds(60), Some(seconds(5))));
     }
 
     #[test]

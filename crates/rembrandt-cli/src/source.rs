@@ -7,11 +7,11 @@ use rembrandt::data::Dataset;
 use rembrandt::{Error, Result};
 
 use crate::args::ReadArgs;
-use crate::memory;
+use crate::memory::{self, Limit};
 use crate::progress::Display;
 
-/// Opens a cache file, or reads text into memory as long as it fits into `limit` bytes.
-pub fn open(path: &Path, read: &ReadArgs, limit: Option<u64>, display: &mut Display) -> Result<Dataset> {
+/// Opens a cache file, or reads text into memory as long as it fits into `limit`.
+pub fn open(path: &Path, read: &ReadArgs, limit: Option<Limit>, display: &mut Display) -> Result<Dataset> {
     if Dataset::is_cache(path) {
         return match read.given() {
             None => Dataset::open(path),
@@ -21,7 +21,7 @@ pub fn open(path: &Path, read: &ReadArgs, limit: Option<u64>, display: &mut Disp
     let mut too_large = false;
     let mut watch = |done, total| {
         display.read(done, total);
-        too_large = limit.zip(memory::resident()).is_some_and(|(limit, now)| now > limit);
+        too_large = limit.zip(memory::resident()).is_some_and(|(limit, now)| now > limit.bytes);
         !too_large
     };
     match Dataset::read(path, &read.options(), &mut watch) {
@@ -29,23 +29,44 @@ pub fn open(path: &Path, read: &ReadArgs, limit: Option<u64>, display: &mut Disp
             notes.iter().for_each(|note| display.note(note));
             Ok(data)
         }
-        Err(Error::Cancelled) if too_large => Err(Error::file(
-            path,
-            format!(
-                "does not fit into {} of memory: turn it into a cache file with `rembrandt convert` first, or raise \
-                 --max-memory",
-                BinaryBytes(limit.unwrap_or_default())
-            ),
-        )),
-        Err(e) => Err(e),
+        Err(e) => match limit {
+            Some(Limit { bytes, remedy }) if too_large && matches!(e, Error::Cancelled) => {
+                let reason = format!(
+                    "does not fit into {} of memory: turn it into a cache file with `rembrandt convert` first, or \
+                     {remedy}",
+                    BinaryBytes(bytes)
+                );
+                Err(Error::file(path, reason))
+            }
+            _ => Err(e),
+        },
     }
 }
 
-/// Checks that every output can be written and is not one of the inputs.
+/// Files that are read unasked when they are in the directory of the data.
+const SIDE_FILES: [&str; 6] =
+    ["labels.txt", "labels.txt.gz", "labels.txt.zst", "features.txt", "features.txt.gz", "features.txt.zst"];
+
+/// The directory that a file is in, if it exists.
+fn folder(file: &Path) -> Option<PathBuf> {
+    let parent = file.parent()?;
+    if parent.as_os_str().is_empty() { Path::new(".") } else { parent }.canonicalize().ok()
+}
+
+/// Checks that every output can be written and is neither an input nor a side file.
 pub fn check_outputs(outputs: &[PathBuf], train: &Path, read: &ReadArgs) -> Result<()> {
     let inputs: Vec<PathBuf> =
         std::iter::once(train).chain(read.files()).filter_map(|input| input.canonicalize().ok()).collect();
+    let data_folder = folder(train).filter(|_| train.as_os_str() != "-");
     for output in outputs {
+        if output.as_os_str() == "-" {
+            return Err(Error::parameter("output", "results are files and do not fit a pipe: name a file"));
+        }
+        let side_file = output.file_name().is_some_and(|name| SIDE_FILES.iter().any(|side| name == *side));
+        if side_file && data_folder.is_some() && folder(output) == data_folder {
+            let reason = "would be read as names for the data beside it: write to another file";
+            return Err(Error::file(output, reason));
+        }
         // Files that do not exist cannot be the same.
         if let Ok(place) = output.canonicalize()
             && inputs.contains(&place)

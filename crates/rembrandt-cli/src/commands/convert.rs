@@ -2,13 +2,13 @@
 
 use std::time::Instant;
 
-use indicatif::{BinaryBytes, HumanCount};
+use indicatif::BinaryBytes;
 use rembrandt::data::{Dataset, convert};
 use rembrandt::{Error, Examples, Side};
 use serde_json::json;
 
 use crate::args::ConvertArgs;
-use crate::output::{count, facts, print, print_json};
+use crate::output::{about, facts, print, print_json};
 use crate::progress::Display;
 use crate::source;
 
@@ -32,19 +32,16 @@ pub fn run(args: &ConvertArgs) -> anyhow::Result<()> {
         return print_json(&json!({
             "n": shape.n, "d": shape.d, "c": shape.c,
             "nnz": data.nnz(Side::X), "label_nnz": data.nnz(Side::Y),
-            "bytes": data.bytes(), "seconds": seconds, "output": args.output,
+            "bytes": data.bytes(), "seconds": seconds, "output": args.output.display().to_string(),
         }));
     }
     if args.quiet {
         return Ok(());
     }
-    let (n, d, c) = (shape.n as u64, shape.d as u64, shape.c as u64);
+    let [size, entries] = about(&data);
     print(&facts(&[
-        ("data", format!("{}, {}, {}", count(n, "example"), count(d, "feature"), count(c, "label"))),
-        (
-            "entries",
-            format!("{} of features, {} of labels", HumanCount(data.nnz(Side::X)), HumanCount(data.nnz(Side::Y))),
-        ),
+        size,
+        entries,
         ("time", format!("{seconds:.2} s")),
         ("wrote", format!("{} ({})", args.output.display(), BinaryBytes(data.bytes()))),
     ]))

@@ -2,14 +2,15 @@
 
 use std::time::{Duration, Instant};
 
-use indicatif::{BinaryBytes, HumanCount};
+use indicatif::BinaryBytes;
 use rembrandt::data::Dataset;
+use rembrandt::embed::Solver;
 use rembrandt::{EmbeddingFile, Error, Examples, Rembrandt, Run, Shape, Side};
 use serde_json::{Value, json};
 
 use crate::args::EmbedArgs;
-use crate::memory;
-use crate::output::{count, facts, print, print_json, short};
+use crate::memory::{self, Limit};
+use crate::output::{about, count, facts, print, print_json, short};
 use crate::progress::Display;
 use crate::source;
 
@@ -24,7 +25,7 @@ struct Seconds {
 
 pub fn run(args: &EmbedArgs) -> anyhow::Result<()> {
     let began = Instant::now();
-    let params = args.params.params();
+    let mut params = args.params.params();
     // What cannot be right for any data is refused before reading them.
     params.check(Shape { n: 1, d: 1, c: usize::MAX })?;
     let mut exports = Vec::new();
@@ -36,15 +37,23 @@ pub fn run(args: &EmbedArgs) -> anyhow::Result<()> {
     let mut outputs = vec![args.output.clone()];
     outputs.extend(exports.iter().flat_map(|e| e.paths(&args.output)));
     source::check_outputs(&outputs, &args.train, &args.read)?;
-    let limit = args.max_memory.or_else(memory::available);
+    let limit = Limit::new(args.max_memory);
 
     let mut display = Display::new(args.quiet);
     let mut seconds = Seconds::default();
     let opened = source::open(&args.train, &args.read, limit, &mut display);
     display.clear();
     let data = opened?;
+    let labels = data.shape().c;
+    if args.params.preset_chose_k() && params.k > labels {
+        display.note(&format!("the preset's k of {} is cut to the {}", params.k, count(labels as u64, "label")));
+        params.k = labels;
+    }
     params.check(data.shape())?;
-    check_memory(&params, &data, limit)?;
+    // A mapping takes address space and no memory, so what is left for work is known once the file is open.
+    let limit = if data.is_mapped() { Limit::new(args.max_memory) } else { limit };
+    let estimate = check_memory(&params, &data, limit)?;
+    display.note(&format!("about {} of memory will be needed", BinaryBytes(estimate)));
     seconds.read = began.elapsed().as_secs_f64();
 
     let fitted = fit(&params, &data, &mut display, &mut seconds);
@@ -66,13 +75,15 @@ pub fn run(args: &EmbedArgs) -> anyhow::Result<()> {
     for export in &exports {
         export.write(&file, &args.output)?;
     }
+    // A path need not be text, and JSON must be.
+    let written: Vec<String> = outputs.iter().map(|path| path.display().to_string()).collect();
     seconds.total = began.elapsed().as_secs_f64();
     if args.json {
-        print_json(&json_result(&file, &data, &seconds, &outputs))
+        print_json(&json_result(&file, &data, estimate, &seconds, &written))
     } else if args.quiet {
         Ok(())
     } else {
-        print(&summary(&file, &data, &seconds, &outputs))
+        print(&summary(&file, &data, &seconds, &written))
     }
 }
 
@@ -103,31 +114,46 @@ fn fit(
     embedding
 }
 
-/// Refuses work that will not fit. A mapped file need not be in memory, what was read from text is.
-fn check_memory(params: &Rembrandt, data: &Dataset, limit: Option<u64>) -> rembrandt::Result<()> {
-    let mapped = data.is_mapped();
-    let held = if mapped { 0 } else { data.bytes() };
+/// Estimates the memory needed and refuses work that will not fit. A mapped file need not be in memory, what was read
+/// from text is.
+fn check_memory(params: &Rembrandt, data: &Dataset, limit: Option<Limit>) -> rembrandt::Result<u64> {
+    let held = if data.is_mapped() { 0 } else { data.bytes() };
     let fit = params.memory(data.shape());
-    let Some(limit) = limit.filter(|limit| held.saturating_add(fit) > *limit) else { return Ok(()) };
+    let needed = held.saturating_add(fit);
+    match limit {
+        Some(limit) if needed > limit.bytes => Err(too_much(params, data.shape(), held, limit)),
+        _ => Ok(needed),
+    }
+}
+
+/// The refusal, with advice that would help.
+fn too_much(params: &Rembrandt, shape: Shape, held: u64, limit: Limit) -> Error {
+    let fit = params.memory(shape);
     let mut advice = Vec::new();
-    if !mapped {
+    // A cache file saves the memory of the data and nothing else.
+    if held > fit / 4 {
         advice.push("turn the data into a cache file with `rembrandt convert`");
+    }
+    if (Rembrandt { solver: Solver::Iterative, ..params.clone() }).memory(shape) < fit / 2 {
+        advice.push("use --solver iterative");
     }
     if params.panel > 8 {
         advice.push("use a smaller --panel");
     }
     advice.push("use a smaller -k");
-    Err(Error::Data(format!(
-        "this needs {} of memory ({} of data, {} to work) but only {} may be used: {}, or raise --max-memory",
+    Error::Data(format!(
+        "this needs {} of memory ({} of data, {} to work) but only {} may be used: {}, or {}",
         BinaryBytes(held.saturating_add(fit)),
         BinaryBytes(held),
         BinaryBytes(fit),
-        BinaryBytes(limit),
+        BinaryBytes(limit.bytes),
         advice.join(", "),
-    )))
+        limit.remedy,
+    ))
 }
 
-fn json_result(file: &EmbeddingFile, data: &Dataset, seconds: &Seconds, outputs: &[std::path::PathBuf]) -> Value {
+fn json_result(file: &EmbeddingFile, data: &Dataset, estimate: u64, seconds: &Seconds, written: &[String]) -> Value {
+    let mb = |bytes: u64| bytes as f64 / f64::from(1 << 20);
     let (report, params) = (&file.embedding.report, &file.params);
     json!({
         "n": report.shape.n, "d": report.shape.d, "c": report.shape.c,
@@ -141,14 +167,13 @@ fn json_result(file: &EmbeddingFile, data: &Dataset, seconds: &Seconds, outputs:
         "seconds": {
             "read": seconds.read, "embed": seconds.embed, "projection": seconds.projection, "total": seconds.total,
         },
-        "peak_memory_mb": memory::peak().map(|bytes| bytes as f64 / f64::from(1 << 20)),
-        "output": outputs[0], "exports": outputs[1..],
+        "memory_estimate_mb": mb(estimate), "peak_memory_mb": memory::peak().map(mb),
+        "output": written[0], "exports": written[1..],
     })
 }
 
-fn summary(file: &EmbeddingFile, data: &Dataset, seconds: &Seconds, outputs: &[std::path::PathBuf]) -> String {
+fn summary(file: &EmbeddingFile, data: &Dataset, seconds: &Seconds, written: &[String]) -> String {
     let report = &file.embedding.report;
-    let (n, d, c) = (report.shape.n as u64, report.shape.d as u64, report.shape.c as u64);
     let mut time = format!(
         "{:.2} s: reading {:.2}, embedding {:.2}, projection {:.2}",
         seconds.total, seconds.read, seconds.embed, seconds.projection
@@ -156,13 +181,10 @@ fn summary(file: &EmbeddingFile, data: &Dataset, seconds: &Seconds, outputs: &[s
     if let Some(bytes) = memory::peak() {
         time.push_str(&format!("; at most {} of memory", BinaryBytes(bytes)));
     }
-    let written: Vec<String> = outputs.iter().map(|path| path.display().to_string()).collect();
+    let [size, entries] = about(data);
     facts(&[
-        ("data", format!("{}, {}, {}", count(n, "example"), count(d, "feature"), count(c, "label"))),
-        (
-            "entries",
-            format!("{} of features, {} of labels", HumanCount(data.nnz(Side::X)), HumanCount(data.nnz(Side::Y))),
-        ),
+        size,
+        entries,
         ("embedding", format!("{}, rank {}", count(report.k as u64, "dimension"), report.rank)),
         ("energy", format!("{} of about {}", short(report.energy), short(report.trace_estimate))),
         ("captured", format!("about {:.1}%", 100.0 * report.energy_fraction)),

@@ -1,12 +1,15 @@
 //! `rembrandt inspect`: what is in a file.
 
-use indicatif::{BinaryBytes, HumanCount};
+use std::path::Path;
+
+use indicatif::BinaryBytes;
 use rembrandt::data::Dataset;
-use rembrandt::{EmbeddingFile, Error, Examples, Side};
+use rembrandt::{EmbeddingFile, Error, Examples, Shape, Side};
 use serde_json::{Value, json};
 
 use crate::args::InspectArgs;
-use crate::output::{count, facts, print, print_json, short};
+use crate::memory::Limit;
+use crate::output::{about, count, facts, print, print_json, short, size};
 use crate::progress::Display;
 use crate::source;
 
@@ -21,10 +24,11 @@ pub fn run(args: &InspectArgs) -> anyhow::Result<()> {
         embedding(&EmbeddingFile::open(&args.file)?)
     } else {
         let mut display = Display::new(args.quiet);
-        let opened = source::open(&args.file, &args.read, None, &mut display);
+        let opened = source::open(&args.file, &args.read, Limit::new(None), &mut display);
         display.clear();
         let data = opened?;
         let cache = data.is_mapped();
+        check_memory(&args.file, data.shape())?;
         if args.verify {
             data.verify()?;
         }
@@ -32,6 +36,25 @@ pub fn run(args: &InspectArgs) -> anyhow::Result<()> {
         dataset(&data, if cache { "cache" } else { "text" }, args.verify || !cache)?
     };
     if args.json { print_json(&json) } else { print(&text) }
+}
+
+/// Refuses to count in more columns than there is memory for: a file of a few bytes may claim any number of them.
+fn check_memory(path: &Path, shape: Shape) -> rembrandt::Result<()> {
+    // Sum and sum of squares of every column, and as much again while they are added up.
+    let needed = (shape.d as u64).saturating_add(shape.c as u64).saturating_mul(32);
+    match Limit::new(None) {
+        Some(limit) if needed > limit.bytes => Err(Error::file(
+            path,
+            format!(
+                "has {}, and counting in all these columns needs {} of memory, but only {} may be used: {}",
+                size(shape),
+                BinaryBytes(needed),
+                BinaryBytes(limit.bytes),
+                limit.remedy
+            ),
+        )),
+        _ => Ok(()),
+    }
 }
 
 fn dataset(data: &Dataset, kind: &str, verified: bool) -> rembrandt::Result<(Value, String)> {
@@ -57,8 +80,8 @@ fn dataset(data: &Dataset, kind: &str, verified: bool) -> rembrandt::Result<(Val
         "bytes": data.bytes(), "chunks": data.chunks(),
         "frequent_labels": frequent, "verified": verified,
     });
-    let (n, d, c) = (shape.n as u64, shape.d as u64, shape.c as u64);
     let words = |given: bool| if given { "known" } else { "none" };
+    let [shape, entries] = about(data);
     let mut size = format!("{}, {}", BinaryBytes(data.bytes()), count(data.chunks() as u64, "chunk"));
     if kind == "cache" && verified {
         size.push_str(", all checksums match");
@@ -69,8 +92,8 @@ fn dataset(data: &Dataset, kind: &str, verified: bool) -> rembrandt::Result<(Val
         .collect();
     let text = facts(&[
         ("kind", format!("data, {kind}")),
-        ("data", format!("{}, {}, {}", count(n, "example"), count(d, "feature"), count(c, "label"))),
-        ("entries", format!("{} of features, {} of labels", HumanCount(x), HumanCount(y))),
+        shape,
+        entries,
         ("per example", format!("{} features, {} labels", short(per_example(x)), short(per_example(y)))),
         ("unused", format!("{} features, {} labels", unused(&features.square), unused(&labels.square))),
         ("weights", if data.weighted() { format!("{} in all", short(labels.weight)) } else { "all 1".to_owned() }),
@@ -91,7 +114,6 @@ fn embedding(file: &EmbeddingFile) -> (Value, String) {
         "label_names": file.label_names.is_some(), "feature_names": file.feature_names.is_some(),
         "spectrum": spectrum, "params": file.params, "report": report, "verified": true,
     });
-    let (n, d, c) = (report.shape.n as u64, report.shape.d as u64, report.shape.c as u64);
     let head: Vec<String> = spectrum.iter().take(HEAD).map(|v| short(*v)).collect();
     let more = if spectrum.len() > HEAD { ", …" } else { "" };
     let names = |names: &Option<Vec<String>>| match names {
@@ -107,7 +129,7 @@ fn embedding(file: &EmbeddingFile) -> (Value, String) {
     };
     let text = facts(&[
         ("kind", "embedding".to_owned()),
-        ("data", format!("{}, {}, {}", count(n, "example"), count(d, "feature"), count(c, "label"))),
+        ("data", size(report.shape)),
         ("embedding", format!("{}, rank {}", count(report.k as u64, "dimension"), report.rank)),
         (
             "captured",

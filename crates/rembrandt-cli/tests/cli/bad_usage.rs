@@ -27,9 +27,16 @@ fn parameters_are_named_as_typed() {
 #[test]
 fn options_that_clap_refuses() {
     let desk = Desk::with_data();
-    for options in
-        ["--threads 0", "--max-memory 4X", "--export png", "--solver fast", "--preset odp", "-k x", "--bogus"]
-    {
+    for options in [
+        "--threads 0",
+        "--threads 1025",
+        "--max-memory 4X",
+        "--export png",
+        "--solver fast",
+        "--preset odp",
+        "-k x",
+        "--bogus",
+    ] {
         let outcome = desk.run(&format!("embed train.txt -o out {options}"));
         assert_eq!(outcome.code, 2, "{options}");
         assert!(outcome.stderr.starts_with("error: "), "{}", outcome.stderr);
@@ -61,6 +68,31 @@ fn places_that_cannot_be_written() {
     assert!(desk.refused("embed out.vectors.tsv -k 2 -o out --export tsv").contains("is also an input"));
 }
 
+/// Files that were found unasked must not be overwritten unasked.
+#[test]
+fn side_files_are_not_for_results() {
+    let desk = Desk::with_data();
+    std::fs::create_dir(desk.path("dir")).unwrap();
+    desk.write("labels.txt", "a\n");
+    for name in ["labels.txt", "labels.txt.gz", "features.txt", "./features.txt.zst", "dir/../labels.txt.zst"] {
+        for command in ["embed train.txt -k 2", "embed ./train.txt -k 2", "convert train.txt"] {
+            let sentence = desk.refused(&format!("{command} -o {name}"));
+            assert!(sentence.contains("write to another file"), "{sentence}");
+        }
+    }
+    assert_eq!(desk.text("labels.txt"), "a\n");
+    desk.ok("embed train.txt -k 2 -o dir/labels.txt");
+}
+
+#[test]
+fn results_do_not_go_to_standard_output() {
+    let desk = Desk::with_data();
+    for command in ["embed train.txt -k 2", "convert train.txt"] {
+        let sentence = desk.refused(&format!("{command} -o -"));
+        assert!(sentence.starts_with("error: --output: results are files"), "{sentence}");
+    }
+}
+
 #[test]
 fn options_for_text_on_files_that_are_not() {
     let desk = Desk::with_data();
@@ -81,6 +113,9 @@ fn more_memory_than_allowed() {
         let sentence = desk.refused(&format!("embed {train} -k 5 -o out --max-memory 1K"));
         assert!(sentence.contains(part) && sentence.contains("--max-memory"), "{sentence}");
     }
+    // The data are next to nothing here, so a cache file would not help.
+    let sentence = desk.refused("embed train.txt -k 5 -o out --max-memory 25M");
+    assert!(sentence.contains("to work)") && !sentence.contains("rembrandt convert"), "{sentence}");
     desk.ok("embed train.txt -k 5 -o out --max-memory 1G");
 }
 

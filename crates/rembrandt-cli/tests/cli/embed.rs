@@ -2,7 +2,7 @@
 
 use safetensors::SafeTensors;
 
-use crate::common::{C, D, Desk, N, gz, xmc, zst};
+use crate::common::{C, D, Desk, N, gz, program, xmc, zst};
 
 #[test]
 fn json_has_every_key() {
@@ -24,6 +24,7 @@ fn json_has_every_key() {
         "energy_fraction",
         "max_residual",
         "seconds",
+        "memory_estimate_mb",
         "peak_memory_mb",
         "seed",
         "solver",
@@ -69,7 +70,9 @@ fn output_says_what_was_done_unless_quiet() {
     for part in ["300 examples", "60 features", "20 labels", "5 dimensions", "out.safetensors"] {
         assert!(loud.stdout.contains(part), "{part:?} is not in {}", loud.stdout);
     }
-    assert!(loud.stderr.lines().count() >= 1, "progress is expected");
+    // Work that is over in a moment is not announced, only what it takes.
+    assert!(loud.stderr.starts_with("note: about ") && loud.stderr.contains("B of memory"), "{}", loud.stderr);
+    assert_eq!(loud.stderr.lines().count(), 1, "{}", loud.stderr);
     let quiet = desk.ok("embed train.txt -k 5 -o out.safetensors --quiet");
     assert_eq!((quiet.stdout.as_str(), quiet.stderr.as_str()), ("", ""));
 }
@@ -100,6 +103,35 @@ fn presets_and_every_option_work() {
         let json = desk.json(&format!("embed train.txt -k 5 -o out --json {options}"));
         let fraction = json["energy_fraction"].as_f64().unwrap();
         assert!(fraction > 0.1 && fraction < 2.0, "{options}: {fraction}");
+    }
+}
+
+#[test]
+fn a_preset_has_no_more_dimensions_than_there_are_labels() {
+    let desk = Desk::with_data();
+    for preset in ["mulan", "aloi", "lshtc"] {
+        let outcome = desk.ok(&format!("embed train.txt --preset {preset} -o out"));
+        assert!(outcome.stderr.contains("is cut to the 20 labels"), "{}", outcome.stderr);
+        assert_eq!(desk.json("inspect out --json")["k"].as_u64(), Some(C as u64));
+    }
+    assert!(desk.refused("embed train.txt --preset mulan -k 100 -o new").contains("-k: "));
+}
+
+/// A name that is not UTF-8 used to end in a panic with `--json`.
+#[cfg(target_os = "linux")]
+#[test]
+fn names_of_files_need_not_be_text() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let desk = Desk::with_data();
+    let name = OsStr::from_bytes(b"out\xff");
+    for command in ["embed train.txt -k 5 --export npy", "convert train.txt"] {
+        let line = command.split_whitespace();
+        let output = program(&desk.path(".")).args(line).args(["--json", "-o"]).arg(name).output().unwrap();
+        assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+        let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(json["output"], "out\u{fffd}");
+        assert!(desk.path(".").join(name).is_file());
     }
 }
 

@@ -24,9 +24,16 @@ fn every_format_holds_the_embedding() {
     let desk = Desk::with_data();
     let names: Vec<String> = (0..C).map(|i| format!("label {i}")).collect();
     desk.write("names.txt", names.join("\n") + "\n");
-    let options = "--label-names names.txt --export npy,word2vec --export tsv --export npy";
+    let options = "--bias --label-names names.txt --export npy,word2vec --export tsv --export npy";
     let json = desk.json(&format!("embed train.txt -k 5 -o out.safetensors --json {options}"));
-    let files = ["out.labels.npy", "out.projection.npy", "out.word2vec.txt", "out.vectors.tsv", "out.metadata.tsv"];
+    let files = [
+        "out.labels.npy",
+        "out.projection.npy",
+        "out.intercept.npy",
+        "out.word2vec.txt",
+        "out.vectors.tsv",
+        "out.metadata.tsv",
+    ];
     assert_eq!(json["exports"], serde_json::json!(files));
 
     let bytes = desk.read("out.safetensors");
@@ -35,6 +42,9 @@ fn every_format_holds_the_embedding() {
     assert_eq!(npy(&desk.read("out.labels.npy")), (format!("({C}, 5)"), labels.clone()));
     let projection = floats(tensors.tensor("projection").unwrap().data());
     assert_eq!(npy(&desk.read("out.projection.npy")), (format!("({D}, 5)"), projection));
+    let intercept = floats(tensors.tensor("intercept").unwrap().data());
+    assert!(intercept.iter().any(|v| *v != 0.0));
+    assert_eq!(npy(&desk.read("out.intercept.npy")), ("(5,)".to_owned(), intercept));
 
     // The other formats are for looking at angles, so the directions are weighted.
     let roots: Vec<f64> = tensors

@@ -6,5 +6,7 @@ mod common;
 mod embed;
 mod exports;
 mod inspect;
+#[cfg(target_os = "linux")]
+mod limits;
 mod neighbors;
 mod same_bytes;

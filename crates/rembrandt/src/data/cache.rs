@@ -294,8 +294,8 @@ impl Window<'_> {
     }
 }
 
-/// The limit on this process's address space, if it has one.
-fn address_space() -> Option<u64> {
+/// The limit on this process's address space in bytes, if it has one and the system tells.
+pub fn address_space() -> Option<u64> {
     let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
     let line = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;
     line.split_whitespace().next()?.parse().ok()

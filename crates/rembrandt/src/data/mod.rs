@@ -10,6 +10,7 @@ pub mod text;
 use crate::matrix::{MatMut, MatRef};
 use crate::{Error, Result};
 
+pub use cache::address_space;
 pub use dataset::{Dataset, Watch, convert};
 pub use rows::Rows;
 

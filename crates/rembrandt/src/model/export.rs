@@ -7,12 +7,12 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::EmbeddingFile;
-use crate::{Matrix, Result, atomic};
+use crate::{Embedding, Matrix, Result, atomic};
 
 /// A format to export to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Export {
-    /// `STEM.labels.npy` (c×k) and `STEM.projection.npy` (d×k), for `numpy.load`.
+    /// `STEM.labels.npy` (c×k), `STEM.projection.npy` (d×k) and `STEM.intercept.npy` (k), for `numpy.load`.
     Npy,
     /// `STEM.word2vec.txt`, for `gensim.models.KeyedVectors.load_word2vec_format`; white space in names becomes `_`.
     Word2vec,
@@ -24,7 +24,7 @@ impl Export {
     /// The files that [`write`](Export::write) makes beside `output`, named after it without its extension.
     pub fn paths(self, output: &Path) -> Vec<PathBuf> {
         let endings: &[&str] = match self {
-            Export::Npy => &["labels.npy", "projection.npy"],
+            Export::Npy => &["labels.npy", "projection.npy", "intercept.npy"],
             Export::Word2vec => &["word2vec.txt"],
             Export::Tsv => &["vectors.tsv", "metadata.tsv"],
         };
@@ -43,8 +43,10 @@ impl Export {
         let paths = self.paths(output);
         match self {
             Export::Npy => {
-                atomic::write(&paths[0], |out| npy(out, &file.embedding.labels))?;
-                atomic::write(&paths[1], |out| npy(out, &file.embedding.projection))?;
+                let Embedding { labels, projection, intercept, .. } = &file.embedding;
+                atomic::write(&paths[0], |out| npy_matrix(out, labels))?;
+                atomic::write(&paths[1], |out| npy_matrix(out, projection))?;
+                atomic::write(&paths[2], |out| npy(out, &format!("({},)", intercept.len()), intercept))?;
             }
             Export::Word2vec => atomic::write(&paths[0], |out| word2vec(out, file))?,
             Export::Tsv => {
@@ -56,18 +58,21 @@ impl Export {
     }
 }
 
-/// Version 1.0 of the format: magic, version, length of the header, header, numbers.
-fn npy(out: &mut impl Write, matrix: &Matrix) -> io::Result<()> {
+fn npy_matrix(out: &mut impl Write, matrix: &Matrix) -> io::Result<()> {
+    npy(out, &format!("({}, {})", matrix.rows(), matrix.cols()), matrix.as_slice())
+}
+
+/// Version 1.0 of the format: magic, version, length of the header, header, numbers. `shape` is a tuple in Python.
+fn npy(out: &mut impl Write, shape: &str, numbers: &[f32]) -> io::Result<()> {
     const BEFORE_HEADER: usize = 10;
-    let shape = (matrix.rows(), matrix.cols());
-    let mut header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {shape:?}, }}");
+    let mut header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}");
     let padded = (BEFORE_HEADER + header.len() + 1).next_multiple_of(64) - BEFORE_HEADER;
     header.extend(std::iter::repeat_n(' ', padded - 1 - header.len()));
     header.push('\n');
     out.write_all(b"\x93NUMPY\x01\x00")?;
     out.write_all(&(padded as u16).to_le_bytes())?;
     out.write_all(header.as_bytes())?;
-    out.write_all(bytemuck::cast_slice(matrix.as_slice()))
+    out.write_all(bytemuck::cast_slice(numbers))
 }
 
 fn word2vec(out: &mut impl Write, file: &EmbeddingFile) -> io::Result<()> {
@@ -113,14 +118,15 @@ mod tests {
     #[test]
     fn paths_replace_the_extension() {
         let paths = Export::Npy.paths(Path::new("some/dir.d/out.safetensors"));
-        assert_eq!(paths, ["some/dir.d/out.labels.npy", "some/dir.d/out.projection.npy"].map(PathBuf::from));
+        let names = ["out.labels.npy", "out.projection.npy", "out.intercept.npy"];
+        assert_eq!(paths, names.map(|name| Path::new("some/dir.d").join(name)));
         assert_eq!(Export::Word2vec.paths(Path::new("out")), [PathBuf::from("out.word2vec.txt")]);
     }
 
     #[test]
     fn npy_is_what_numpy_writes() {
         let mut out = Vec::new();
-        npy(&mut out, &Matrix::from_vec(1, 2, vec![1.0, -2.5])).unwrap();
+        npy_matrix(&mut out, &Matrix::from_vec(1, 2, vec![1.0, -2.5])).unwrap();
         assert_eq!(out.len(), 128 + 8);
         assert_eq!(&out[..10], b"\x93NUMPY\x01\x00\x76\x00");
         assert!(out[10..].starts_with(b"{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2), } "));

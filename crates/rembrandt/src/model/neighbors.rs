@@ -65,8 +65,11 @@ impl EmbeddingFile {
         match (text.parse::<usize>(), &self.label_names) {
             (Ok(id), _) if id < c => Ok(id),
             (_, None) => {
-                let reason = format!("{text:?} is not a label: the file has no names, give an id from 0 to {}", c - 1);
-                Err(Error::parameter("label", reason))
+                let reason = match c.checked_sub(1) {
+                    Some(last) => format!("the file has no names, give an id from 0 to {last}"),
+                    None => "the file has no labels at all".to_owned(),
+                };
+                Err(Error::parameter("label", format!("{text:?} is not a label: {reason}")))
             }
             (_, Some(names)) => {
                 let reason = match suggestions(text, names)[..] {
@@ -169,9 +172,12 @@ mod tests {
         assert_eq!(message("pint"), "label: \"pint\" is not a label: did you mean \"paint\"?");
         assert_eq!(message("zebra"), "label: \"zebra\" is neither the name nor the id of a label");
         assert_eq!(message("4"), "label: \"4\" is neither the name nor the id of a label");
-        let nameless = EmbeddingFile { label_names: None, ..file };
+        let mut nameless = EmbeddingFile { label_names: None, ..file };
         let message = nameless.find_label("9").unwrap_err().to_string();
         assert_eq!(message, "label: \"9\" is not a label: the file has no names, give an id from 0 to 3");
+        nameless.embedding.labels = Matrix::zeros(0, 2);
+        let message = nameless.find_label("0").unwrap_err().to_string();
+        assert_eq!(message, "label: \"0\" is not a label: the file has no labels at all");
     }
 
     #[test]
