@@ -144,7 +144,7 @@ fn files_of_every_format_version_open() {
     assert_eq!((data.shape().n, data.shape().d, data.shape().c), (60, 12, 5));
     assert!(data.weighted());
     assert_eq!(data.label_names().unwrap()[0], "tea");
-    let file = rembrandt::EmbeddingFile::open(&files.join("v1.safetensors")).unwrap();
+    let file = rembrandt::EmbeddingFile::open(files.join("v1.safetensors")).unwrap();
     assert_eq!((file.embedding.labels.rows(), file.embedding.labels.cols()), (5, 3));
     assert_eq!(file.embedding.projection.rows(), 12);
     assert_eq!(file.label_names.as_ref().unwrap()[0], "tea");
