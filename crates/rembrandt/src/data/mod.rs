@@ -4,6 +4,7 @@ pub(crate) mod adapt;
 mod cache;
 mod chunk;
 mod dataset;
+pub mod featurizer;
 mod rows;
 pub mod text;
 

@@ -48,7 +48,7 @@ mod source;
 mod sparse;
 #[cfg(test)]
 mod tests;
-mod vocabulary;
+pub(super) mod vocabulary;
 mod vw;
 
 use std::fmt;
@@ -59,6 +59,7 @@ use std::str::FromStr;
 use super::{Rows, Shape, Side};
 use crate::{Error, Result};
 
+pub(super) use column::show;
 use names::Naming;
 pub use names::read_names;
 use source::{Sizes, Source};
