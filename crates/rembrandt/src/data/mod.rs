@@ -5,6 +5,7 @@ mod cache;
 mod chunk;
 mod dataset;
 pub mod featurizer;
+pub mod records;
 mod rows;
 pub mod text;
 

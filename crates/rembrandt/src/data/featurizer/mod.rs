@@ -179,6 +179,15 @@ impl Featurizer {
     }
 
     /// All that the featurizer consists of. [`from_parts`](Featurizer::from_parts) makes an equal one.
+    ///
+    /// ```
+    /// use rembrandt::data::featurizer::{Featurizer, FeaturizerParams};
+    /// let fitted = Featurizer::fit(FeaturizerParams::default(), ["red wine", "red paint"])?;
+    /// let parts = fitted.to_parts();
+    /// assert_eq!((parts.texts, &parts.names[..], &parts.idf[..]), (2, &["red".to_owned()][..], &[1.0][..]));
+    /// assert_eq!(Featurizer::from_parts(parts)?.transform("red"), fitted.transform("red"));
+    /// # Ok::<(), rembrandt::Error>(())
+    /// ```
     pub fn to_parts(&self) -> FeaturizerParts {
         let names = self.names().map(str::to_owned).collect();
         FeaturizerParts { params: self.params.clone(), texts: self.texts, names, idf: self.idf.clone() }

@@ -44,7 +44,7 @@ mod detect;
 mod names;
 mod number;
 mod pipeline;
-mod source;
+pub(super) mod source;
 mod sparse;
 #[cfg(test)]
 mod tests;
@@ -59,7 +59,8 @@ use std::str::FromStr;
 use super::{Rows, Shape, Side};
 use crate::{Error, Result};
 
-pub(super) use column::show;
+pub(super) use batch::{lines_of, text_of};
+pub(super) use column::{finite, show};
 use names::Naming;
 pub use names::read_names;
 use source::{Sizes, Source};
