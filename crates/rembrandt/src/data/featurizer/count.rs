@@ -32,7 +32,8 @@ pub(super) fn idf(n: u64, df: u64) -> f32 {
 /// Counting uses rayon's current pool; the result does not depend on the number of threads. Memory is that of the
 /// distinct names. When they exceed a limit, the rarest are dropped until at most half as many are left: those of one
 /// text first, and more only if that is not enough. A name that comes again is counted anew, so that counts may then
-/// fall short, by [`undercount`](FeatureCounts::undercount) at most.
+/// fall short, by [`undercount`](FeatureCounts::undercount) at most. Only then does it matter how the texts were cut into
+/// calls of [`add`](FeatureCounts::add).
 ///
 /// ```
 /// use rembrandt::data::featurizer::{FeatureCounts, FeaturizerParams};

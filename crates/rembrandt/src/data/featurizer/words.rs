@@ -7,7 +7,10 @@
 //! Segmentation costs some ten times as much as a look at a table. It can never join what a space of ASCII separates, and
 //! neither can normalisation or case, so only those pieces between spaces that are not ASCII take that way.
 
-use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
+use std::borrow::Cow;
+
+use unicode_normalization::char::is_combining_mark;
+use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfkc_quick};
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::params::{FeaturizerParams, Normalization};
@@ -121,12 +124,13 @@ impl Words {
 
     /// The way for any text.
     pub(super) fn split_any(&mut self, text: &str, params: &FeaturizerParams) {
-        let mut text = match params.normalization {
-            Normalization::Nfkc => text.nfkc().collect::<String>(),
-            Normalization::None => text.to_owned(),
-        };
+        let mut text = Cow::Borrowed(text);
+        // Most text is normalised already, and finding that out is cheap.
+        if params.normalization == Normalization::Nfkc && is_nfkc_quick(text.chars()) != IsNormalized::Yes {
+            text = text.nfkc().collect();
+        }
         if params.lowercase {
-            text = text.to_lowercase();
+            text = text.to_lowercase().into();
         }
         for segment in text.unicode_words() {
             let mut start = None;
