@@ -4,6 +4,8 @@ pub(crate) mod adapt;
 mod cache;
 mod chunk;
 mod dataset;
+pub mod featurizer;
+pub mod records;
 mod rows;
 pub mod text;
 

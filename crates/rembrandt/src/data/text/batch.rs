@@ -55,12 +55,12 @@ pub(super) fn parse(block: &[u8], syntax: &Syntax) -> Parsed {
 }
 
 /// Lines without their ends; the last one may lack its newline and still have the carriage return.
-pub(super) fn lines_of(text: &str) -> impl Iterator<Item = &str> {
+pub(in crate::data) fn lines_of(text: &str) -> impl Iterator<Item = &str> {
     text.lines().map(|line| line.strip_suffix('\r').unwrap_or(line))
 }
 
 /// The lines of a block before the first that is not text, and what is wrong with that one.
-pub(super) fn text_of(block: &[u8]) -> (&str, Option<String>) {
+pub(in crate::data) fn text_of(block: &[u8]) -> (&str, Option<String>) {
     let (valid, broken) = match std::str::from_utf8(block) {
         Ok(text) => (text, false),
         Err(error) => {

@@ -90,7 +90,7 @@ fn too_large(kind: &str, number: &str) -> String {
 }
 
 /// A value that must be finite; `of` says whose it is.
-pub(super) fn finite(token: &str, of: impl FnOnce() -> String) -> Result<f32, String> {
+pub(in crate::data) fn finite(token: &str, of: impl FnOnce() -> String) -> Result<f32, String> {
     match number::float(token) {
         Some(value) if value.is_finite() => Ok(value),
         Some(value) if value.is_nan() || token.bytes().any(|b| matches!(b, b'n' | b'N')) => {
@@ -102,7 +102,7 @@ pub(super) fn finite(token: &str, of: impl FnOnce() -> String) -> Result<f32, St
 }
 
 /// A token in quotes, cut and escaped: it may hold anything.
-pub(super) fn show(token: &str) -> String {
+pub(in crate::data) fn show(token: &str) -> String {
     format!("`{}`", cut(token))
 }
 

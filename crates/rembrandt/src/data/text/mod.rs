@@ -44,11 +44,11 @@ mod detect;
 mod names;
 mod number;
 mod pipeline;
-mod source;
+pub(super) mod source;
 mod sparse;
 #[cfg(test)]
 mod tests;
-mod vocabulary;
+pub(super) mod vocabulary;
 mod vw;
 
 use std::fmt;
@@ -59,6 +59,8 @@ use std::str::FromStr;
 use super::{Rows, Shape, Side};
 use crate::{Error, Result};
 
+pub(super) use batch::{lines_of, text_of};
+pub(super) use column::{finite, show};
 use names::Naming;
 pub use names::read_names;
 use source::{Sizes, Source};

@@ -10,11 +10,11 @@ use crate::{Error, Result};
 
 /// How much text is handled at a time.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sizes {
+pub(in crate::data) struct Sizes {
     /// Bytes of a block, give or take a line.
-    pub(super) block: usize,
+    pub(in crate::data) block: usize,
     /// Bytes of the longest line that is accepted; at least `block`.
-    pub(super) longest_line: usize,
+    pub(in crate::data) longest_line: usize,
 }
 
 impl Default for Sizes {
@@ -26,23 +26,23 @@ impl Default for Sizes {
 
 /// How a file is packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Packing {
+pub(in crate::data) enum Packing {
     Plain,
     Gzip,
     Zstd,
 }
 
 /// An opened file: unpacked bytes, and how far the file itself has been read.
-pub(super) struct Source<'a> {
-    pub(super) reader: Box<dyn Read + Send + 'a>,
-    pub(super) packing: Packing,
+pub(in crate::data) struct Source<'a> {
+    pub(in crate::data) reader: Box<dyn Read + Send + 'a>,
+    pub(in crate::data) packing: Packing,
     /// Bytes of the file as it lies on disk, when known.
-    pub(super) size: Option<u64>,
-    pub(super) consumed: Arc<AtomicU64>,
+    pub(in crate::data) size: Option<u64>,
+    pub(in crate::data) consumed: Arc<AtomicU64>,
 }
 
 /// Opens a file, or standard input for `-`.
-pub(super) fn open(path: &Path) -> Result<Source<'static>> {
+pub(in crate::data) fn open(path: &Path) -> Result<Source<'static>> {
     if path.as_os_str() == "-" {
         return unpack(io::stdin(), path);
     }
@@ -56,7 +56,7 @@ pub(super) fn open(path: &Path) -> Result<Source<'static>> {
 }
 
 /// Recognises the packing of a stream by its first bytes.
-pub(super) fn unpack<'a>(mut raw: impl Read + Send + 'a, path: &Path) -> Result<Source<'a>> {
+pub(in crate::data) fn unpack<'a>(mut raw: impl Read + Send + 'a, path: &Path) -> Result<Source<'a>> {
     let mut magic = Vec::new();
     raw.by_ref().take(10).read_to_end(&mut magic).map_err(Error::io(path))?;
     let foreign = match magic.as_slice() {
@@ -110,7 +110,7 @@ impl<R: Read> Read for Counted<R> {
 
 /// Why the blocks ended before the file did.
 #[derive(Debug)]
-pub(super) enum Stop {
+pub(in crate::data) enum Stop {
     /// The line after the last block is longer than accepted.
     LongLine,
     /// Reading or unpacking failed.
@@ -119,7 +119,7 @@ pub(super) enum Stop {
 
 impl Stop {
     /// The error for the user, given how many lines before it were good.
-    pub(super) fn error(self, path: &Path, packing: Packing, lines: u64, sizes: Sizes) -> Error {
+    pub(in crate::data) fn error(self, path: &Path, packing: Packing, lines: u64, sizes: Sizes) -> Error {
         let kind = match packing {
             Packing::Gzip => "gzip",
             Packing::Zstd => "zstd",
@@ -146,7 +146,7 @@ impl Stop {
 /// Cuts a stream into blocks that end with a line; only the last may lack the final newline.
 ///
 /// Where blocks end depends on the text and the sizes alone, never on how the stream delivers its bytes.
-pub(super) struct Blocks<R> {
+pub(in crate::data) struct Blocks<R> {
     reader: R,
     sizes: Sizes,
     /// The beginning of a line whose end has not been read.
@@ -156,7 +156,7 @@ pub(super) struct Blocks<R> {
 }
 
 impl<R: Read> Blocks<R> {
-    pub(super) fn new(reader: R, sizes: Sizes) -> Blocks<R> {
+    pub(in crate::data) fn new(reader: R, sizes: Sizes) -> Blocks<R> {
         debug_assert!(0 < sizes.block && sizes.block <= sizes.longest_line);
         Blocks { reader, sizes, rest: Vec::new(), stop: None, ended: false }
     }

@@ -6,7 +6,7 @@ use xxhash_rust::xxh3::xxh3_64;
 ///
 /// Next to a map of owned strings this saves an allocation per word, which is most of the cost with millions of them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Vocabulary {
+pub(in crate::data) struct Vocabulary {
     text: String,
     /// Where each word ends in `text`.
     ends: Vec<usize>,
@@ -16,24 +16,24 @@ pub(super) struct Vocabulary {
 
 impl Vocabulary {
     /// Number of words.
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::data) fn len(&self) -> usize {
         self.ends.len()
     }
 
     /// The word with number `id`.
-    pub(super) fn word(&self, id: u32) -> &str {
+    pub(in crate::data) fn word(&self, id: u32) -> &str {
         let id = id as usize;
         let start = if id == 0 { 0 } else { self.ends[id - 1] };
         &self.text[start..self.ends[id]]
     }
 
     /// All words, in the order of their ids.
-    pub(super) fn words(&self) -> impl Iterator<Item = &str> {
+    pub(in crate::data) fn words(&self) -> impl Iterator<Item = &str> {
         (0..self.len() as u32).map(|id| self.word(id))
     }
 
     /// The number of a word, a new one when it is new; `None` when all numbers below 2³² − 1 are taken.
-    pub(super) fn id(&mut self, word: &str) -> Option<u32> {
+    pub(in crate::data) fn id(&mut self, word: &str) -> Option<u32> {
         if self.ends.len() * 2 >= self.slots.len() {
             self.grow();
         }
@@ -50,6 +50,20 @@ impl Vocabulary {
         self.ends.push(self.text.len());
         self.slots[slot] = id + 1;
         Some(id)
+    }
+
+    /// The number of a word that is known.
+    #[inline]
+    pub(in crate::data) fn find(&self, word: &str) -> Option<u32> {
+        let mask = self.slots.len().checked_sub(1)?;
+        let mut slot = xxh3_64(word.as_bytes()) as usize & mask;
+        while let Some(id) = self.slots[slot].checked_sub(1) {
+            if self.word(id) == word {
+                return Some(id);
+            }
+            slot = (slot + 1) & mask;
+        }
+        None
     }
 
     fn grow(&mut self) {
@@ -78,6 +92,7 @@ mod tests {
             let (mut vocabulary, mut expected) = (Vocabulary::default(), HashMap::new());
             for word in &words {
                 let next = expected.len() as u32;
+                prop_assert_eq!(vocabulary.find(word), expected.get(word.as_str()).copied());
                 let id = *expected.entry(word.as_str()).or_insert(next);
                 prop_assert_eq!(vocabulary.id(word), Some(id));
                 prop_assert_eq!(vocabulary.word(id), word);

@@ -1,0 +1,125 @@
+//! Formats with a record a line: blocks of whole lines are parsed in parallel.
+
+use serde_json::Value;
+
+use super::layout::{Layout, labels_of, listed, weight_of};
+use super::{RecordOptions, Records, Selector};
+use crate::data::text::{lines_of, show, text_of};
+
+/// What the lines of a file mean.
+pub(super) enum Syntax<'o> {
+    Tsv(Layout),
+    Jsonl(Keys<'o>),
+}
+
+/// The keys of the values in a line of JSON.
+pub(super) struct Keys<'o> {
+    text: &'o str,
+    labels: &'o str,
+    weight: Option<&'o str>,
+    separator: &'o str,
+}
+
+impl<'o> Keys<'o> {
+    pub(super) fn new(options: &'o RecordOptions) -> Result<Keys<'o>, String> {
+        let key = |selector: &'o Selector| match selector {
+            Selector::Name(name) => Ok(name.as_str()),
+            Selector::Number(number) => Err(format!("JSON has no column {number}; choose by name")),
+        };
+        Ok(Keys {
+            text: key(&options.text)?,
+            labels: options.labels.as_ref().map_or(Ok("labels"), key)?,
+            weight: options.weight.as_ref().map(key).transpose()?,
+            separator: &options.separator,
+        })
+    }
+}
+
+/// One block, parsed up to its first bad line.
+pub(super) struct Parsed {
+    pub(super) records: Records,
+    /// Lines parsed, the bad one not counted.
+    pub(super) lines: u64,
+    /// Why the line after those parsed is bad.
+    pub(super) fault: Option<String>,
+}
+
+pub(super) fn parse(block: &[u8], syntax: &Syntax<'_>) -> Parsed {
+    let (text, junk) = text_of(block);
+    let mut parsed = Parsed { records: Records::new(), lines: 0, fault: None };
+    let mut fields = Vec::new();
+    for line in lines_of(text) {
+        let outcome = match syntax {
+            _ if line.trim().is_empty() => Ok(()),
+            Syntax::Tsv(layout) => {
+                fields.clear();
+                fields.extend(line.split('\t'));
+                layout.push(&fields, &mut parsed.records)
+            }
+            Syntax::Jsonl(keys) => parse_json(line, keys, &mut parsed.records),
+        };
+        if let Err(reason) = outcome {
+            parsed.fault = Some(reason);
+            return parsed;
+        }
+        parsed.lines += 1;
+    }
+    parsed.fault = junk;
+    parsed
+}
+
+fn parse_json(line: &str, keys: &Keys<'_>, records: &mut Records) -> Result<(), String> {
+    let object = match serde_json::from_str(line) {
+        Ok(Value::Object(object)) => object,
+        Ok(other) => return Err(format!("the line is {}, not an object in braces", kind(&other))),
+        Err(error) => {
+            // Its own words end with a position in which the line is always 1.
+            let message = error.to_string();
+            let reason = message.split(" at line ").next().unwrap_or_default();
+            return Err(format!("the line is not JSON: {reason} at column {}", error.column()));
+        }
+    };
+    let text = match object.get(keys.text) {
+        Some(Value::String(text)) => text,
+        Some(other) => return Err(format!("{} is {}, not a string", show(keys.text), kind(other))),
+        None => {
+            let found: Vec<&str> = object.keys().map(String::as_str).collect();
+            return Err(format!("there is no key {}; the keys are {}", show(keys.text), listed(&found)));
+        }
+    };
+    let weight = match keys.weight.map(|key| (key, object.get(key))) {
+        None => 1.0,
+        Some((_, Some(Value::Number(number)))) => weight_of(&number.to_string())?,
+        Some((_, Some(Value::String(field)))) => weight_of(field)?,
+        Some((key, Some(other))) => return Err(format!("{} is {}, not a number", show(key), kind(other))),
+        Some((key, None)) => return Err(format!("there is no key {} for the weight", show(key))),
+    };
+    let labels: Vec<std::borrow::Cow<'_, str>> = match object.get(keys.labels) {
+        None | Some(Value::Null) => Vec::new(),
+        Some(Value::String(field)) => labels_of(field, keys.separator)?.into_iter().map(Into::into).collect(),
+        Some(Value::Number(number)) => vec![number.to_string().into()],
+        Some(Value::Array(list)) => list
+            .iter()
+            .map(|label| match label {
+                Value::String(label) if label.trim().is_empty() => Err("a label is empty".to_owned()),
+                Value::String(label) => Ok(label.trim().into()),
+                Value::Number(number) => Ok(number.to_string().into()),
+                other => Err(format!("a label is {}, not a string", kind(other))),
+            })
+            .collect::<Result<_, _>>()?,
+        Some(other) => return Err(format!("{} is {}, not a list or string", show(keys.labels), kind(other))),
+    };
+    records.push(text, labels.iter().map(AsRef::as_ref), weight);
+    Ok(())
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}

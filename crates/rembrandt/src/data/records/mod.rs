@@ -1,0 +1,193 @@
+//! Records with a text and labels, from TSV, CSV and JSON lines, plain or packed.
+//!
+//! | format | a record | recognised by |
+//! |---|---|---|
+//! | [`Jsonl`](RecordFormat::Jsonl) | `{"text": "…", "labels": ["a", "b"]}`, one a line | a brace at the beginning |
+//! | [`Tsv`](RecordFormat::Tsv) | a line of fields with tabs between them, without quotes | a tab in the first line |
+//! | [`Csv`](RecordFormat::Csv) | fields with commas; quoted ones may hold commas, newlines and doubled quotes | neither |
+//!
+//! The first line names the columns, unless all columns are chosen by number. Without a choice, the column `text` holds
+//! the text and the column `labels`, if there is one, the labels. Labels are trimmed, and one that is repeated counts
+//! once; a record may have none, as what is to be predicted has none. In JSON the labels are a list of strings or numbers
+//! or a string with separators. Blank lines are skipped. gzip and zstd are recognised by their first bytes.
+//!
+//! ```
+//! use rembrandt::data::records::{RecordOptions, read_records_from};
+//! let file = "text,labels\n\"red, dry wine\",\"wine,red\"\nno idea,\n";
+//! let mut texts = Vec::new();
+//! let options = RecordOptions::default();
+//! let summary = read_records_from(file.as_bytes(), "wines.csv".as_ref(), &options, &mut |_, _| true, &mut |records| {
+//!     texts.extend(records.texts().into_iter().map(str::to_owned));
+//!     Ok(())
+//! })?;
+//! assert_eq!(texts, ["red, dry wine", "no idea"]);
+//! assert_eq!((summary.records, summary.labelled), (2, 1));
+//! # Ok::<(), rembrandt::Error>(())
+//! ```
+
+mod batch;
+mod layout;
+mod lines;
+mod quoted;
+mod read;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::io::Read;
+use std::path::Path;
+use std::str::FromStr;
+
+use super::text::source::{self, Sizes};
+use super::text::{Watch, show};
+use crate::{Error, Result};
+
+pub use batch::Records;
+pub use layout::Selector;
+use read::read;
+
+/// Takes batches of records in the order of the file.
+pub type RecordSink<'a> = dyn FnMut(Records) -> Result<()> + 'a;
+
+/// The format of a file of records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RecordFormat {
+    /// Found out from the first line.
+    #[default]
+    Auto,
+    /// Fields with tabs between them.
+    Tsv,
+    /// Fields with commas between them.
+    Csv,
+    /// An object of JSON a line.
+    Jsonl,
+}
+
+impl FromStr for RecordFormat {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<RecordFormat> {
+        match text {
+            "auto" => Ok(RecordFormat::Auto),
+            "tsv" => Ok(RecordFormat::Tsv),
+            "csv" => Ok(RecordFormat::Csv),
+            "jsonl" => Ok(RecordFormat::Jsonl),
+            _ => Err(Error::parameter("format", format!("{} is not one of auto, tsv, csv, jsonl", show(text)))),
+        }
+    }
+}
+
+impl fmt::Display for RecordFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            RecordFormat::Auto => "auto",
+            RecordFormat::Tsv => "tsv",
+            RecordFormat::Csv => "csv",
+            RecordFormat::Jsonl => "jsonl",
+        })
+    }
+}
+
+/// How to read a file of records. The default reads files whose columns are called `text` and `labels`.
+///
+/// ```
+/// use rembrandt::data::records::{RecordOptions, Selector};
+/// // Lines of labels, a tab and a text, without names of columns.
+/// let options = RecordOptions { labels: Some(Selector::Number(1)), ..RecordOptions::new(Selector::Number(2)) };
+/// assert!(!options.has_header());
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordOptions {
+    /// The format of the file.
+    pub format: RecordFormat,
+    /// The column of the text.
+    pub text: Selector,
+    /// The column of the labels. Absent: the one called `labels`, if there is one.
+    pub labels: Option<Selector>,
+    /// The column of the weights. Absent: all weights are 1.
+    pub weight: Option<Selector>,
+    /// Whether the first line names the columns. Absent: unless all columns are chosen by number.
+    pub header: Option<bool>,
+    /// What stands between labels; empty when a record has at most one label.
+    pub separator: String,
+}
+
+impl Default for RecordOptions {
+    fn default() -> RecordOptions {
+        RecordOptions::new(Selector::Name("text".into()))
+    }
+}
+
+impl RecordOptions {
+    /// The default, with the text in this column.
+    pub fn new(text: Selector) -> RecordOptions {
+        let format = RecordFormat::Auto;
+        RecordOptions { format, text, labels: None, weight: None, header: None, separator: ",".into() }
+    }
+
+    /// Whether the first line is taken for the names of the columns.
+    pub fn has_header(&self) -> bool {
+        let named = |selector: &Selector| matches!(selector, Selector::Name(_));
+        let mut chosen = [Some(&self.text), self.labels.as_ref(), self.weight.as_ref()].into_iter().flatten();
+        self.header.unwrap_or_else(|| chosen.any(named))
+    }
+
+    /// Refuses a choice that no file can fulfil.
+    fn check(&self) -> Result<()> {
+        let all = [("text", Some(&self.text)), ("labels", self.labels.as_ref()), ("weight", self.weight.as_ref())];
+        for (what, selector) in all {
+            match selector {
+                Some(Selector::Number(0)) => return Err(Error::parameter(what, "columns are counted from 1")),
+                Some(Selector::Name(_)) if self.header == Some(false) && self.format != RecordFormat::Jsonl => {
+                    return Err(Error::parameter(what, "without a line of names, choose columns by number"));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a file of records turned out to hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordSummary {
+    /// Number of records.
+    pub records: u64,
+    /// Records with at least one label.
+    pub labelled: u64,
+    /// The format of the file.
+    pub format: RecordFormat,
+}
+
+/// Streams the records of a file, in order, into `sink` in batches; the path `-` is standard input.
+///
+/// Lines are parsed on rayon's current pool, CSV on the caller's thread. Records, batches and errors do not depend on
+/// the number of threads.
+///
+/// # Errors
+/// If the file cannot be read, lacks a column, or has a bad line: the first one is named. [`Error::Cancelled`] when
+/// `watch` returns `false`, and whatever `sink` returns.
+pub fn read_records(
+    path: &Path,
+    options: &RecordOptions,
+    watch: &mut Watch<'_>,
+    sink: &mut RecordSink<'_>,
+) -> Result<RecordSummary> {
+    options.check()?;
+    read(source::open(path)?, path, options, Sizes::default(), watch, sink)
+}
+
+/// Like [`read_records`], from any reader; `name` stands for the file in messages.
+///
+/// # Errors
+/// As [`read_records`].
+pub fn read_records_from(
+    reader: impl Read + Send,
+    name: &Path,
+    options: &RecordOptions,
+    watch: &mut Watch<'_>,
+    sink: &mut RecordSink<'_>,
+) -> Result<RecordSummary> {
+    options.check()?;
+    read(source::unpack(reader, name)?, name, options, Sizes::default(), watch, sink)
+}

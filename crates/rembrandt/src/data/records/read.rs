@@ -1,0 +1,215 @@
+//! From a stream to records in order.
+
+use std::io::{self, Cursor, Read};
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+use rayon::prelude::*;
+
+use super::layout::{self, Layout};
+use super::lines::{self, Keys, Parsed, Syntax};
+use super::quoted::{self, Quoted};
+use super::{RecordFormat, RecordOptions, RecordSink, RecordSummary, Records};
+use crate::data::text::source::{Blocks, Packing, Sizes, Source, Stop};
+use crate::data::text::{Watch, lines_of, text_of};
+use crate::{Error, Result};
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Counts what is handed on.
+struct Collector<'a, 's> {
+    summary: RecordSummary,
+    sink: &'a mut RecordSink<'s>,
+}
+
+impl Collector<'_, '_> {
+    fn take(&mut self, records: Records) -> Result<()> {
+        if records.is_empty() {
+            return Ok(());
+        }
+        self.summary.records += records.len() as u64;
+        self.summary.labelled += records.labelled() as u64;
+        (self.sink)(records)
+    }
+}
+
+/// What messages about a file need.
+#[derive(Clone, Copy)]
+struct File<'a> {
+    path: &'a Path,
+    packing: Packing,
+    sizes: Sizes,
+}
+
+impl File<'_> {
+    fn stopped(&self, stop: Stop, lines: u64) -> Error {
+        stop.error(self.path, self.packing, lines, self.sizes)
+    }
+}
+
+/// Reads a stream to its end.
+pub(super) fn read(
+    source: Source<'_>,
+    path: &Path,
+    options: &RecordOptions,
+    sizes: Sizes,
+    watch: &mut Watch<'_>,
+    sink: &mut RecordSink<'_>,
+) -> Result<RecordSummary> {
+    let Source { reader, packing, size, consumed } = source;
+    let file = File { path, packing, sizes };
+    let mut watch = || if watch(consumed.load(Ordering::Relaxed), size) { Ok(()) } else { Err(Error::Cancelled) };
+    let mut blocks = Blocks::new(reader, sizes);
+    let mut first = match blocks.next() {
+        Some(block) => block.map_err(|stop| file.stopped(stop, 0))?,
+        None => return Err(Error::file(path, "the file is empty")),
+    };
+    if first.starts_with(BYTE_ORDER_MARK) {
+        first.drain(..BYTE_ORDER_MARK.len());
+    }
+    let top = Top::of(&first);
+    let format = match options.format {
+        RecordFormat::Auto => layout::detect(top.line),
+        chosen => chosen,
+    };
+    let summary = RecordSummary { records: 0, labelled: 0, format };
+    let mut collector = Collector { summary, sink };
+    match format {
+        RecordFormat::Jsonl => {
+            let syntax = Syntax::Jsonl(Keys::new(options).map_err(|reason| Error::file(path, reason))?);
+            let blocks = std::iter::once(Ok(first)).chain(blocks);
+            read_lines(blocks, &syntax, 0, file, &mut watch, &mut collector)?;
+        }
+        RecordFormat::Tsv => {
+            let (syntax, lines, bytes) =
+                top.columns(options).map_err(|reason| Error::line(path, top.number, reason))?;
+            first.drain(..bytes);
+            let blocks = std::iter::once(Ok(first)).chain(blocks);
+            read_lines(blocks, &syntax, lines, file, &mut watch, &mut collector)?;
+        }
+        _ => {
+            let stream = Joined { block: Cursor::new(first), blocks };
+            read_quoted(stream, options, file, &mut watch, &mut collector)?;
+        }
+    }
+    match collector.summary.records {
+        0 => Err(Error::file(path, "the file has no records")),
+        _ => Ok(collector.summary),
+    }
+}
+
+/// The first line with anything in it.
+struct Top<'b> {
+    line: &'b str,
+    number: u64,
+    /// Bytes of the block up to its end.
+    bytes: usize,
+    /// Why the line is no text.
+    junk: Option<String>,
+}
+
+impl<'b> Top<'b> {
+    fn of(block: &'b [u8]) -> Top<'b> {
+        let (text, junk) = text_of(block);
+        let (mut number, mut bytes) = (0, 0);
+        for piece in text.split_inclusive('\n') {
+            number += 1;
+            bytes += piece.len();
+            if let Some(line) = lines_of(piece).next().filter(|line| !line.trim().is_empty()) {
+                return Top { line, number, bytes, junk: None };
+            }
+        }
+        Top { line: "", number: number + 1, bytes, junk }
+    }
+
+    /// What the line says about the columns of TSV, and the lines and bytes to skip before the first record.
+    fn columns(&self, options: &RecordOptions) -> Result<(Syntax<'static>, u64, usize), String> {
+        if let Some(reason) = &self.junk {
+            return Err(reason.clone());
+        }
+        let fields: Vec<&str> = self.line.split('\t').collect();
+        let layout = Layout::new(options, &fields)?;
+        let (lines, bytes) = if options.has_header() { (self.number, self.bytes) } else { (0, 0) };
+        Ok((Syntax::Tsv(layout), lines, bytes))
+    }
+}
+
+/// Parses blocks in rounds: the pool works on as many as keep it busy, then they are handed on in order.
+fn read_lines(
+    mut blocks: impl Iterator<Item = Result<Vec<u8>, Stop>>,
+    syntax: &Syntax<'_>,
+    mut lines: u64,
+    file: File<'_>,
+    watch: &mut dyn FnMut() -> Result<()>,
+    collector: &mut Collector<'_, '_>,
+) -> Result<()> {
+    let ahead = 2 * rayon::current_num_threads().min(16);
+    let mut stop = None;
+    while stop.is_none() {
+        let mut round = Vec::with_capacity(ahead);
+        while round.len() < ahead && stop.is_none() {
+            match blocks.next() {
+                Some(Ok(block)) => round.push(block),
+                Some(Err(reason)) => stop = Some(Some(reason)),
+                None => stop = Some(None),
+            }
+        }
+        let parsed: Vec<Parsed> = round.par_iter().map(|block| lines::parse(block, syntax)).collect();
+        for Parsed { records, lines: good, fault } in parsed {
+            lines += good;
+            if let Some(reason) = fault {
+                return Err(Error::line(file.path, lines + 1, reason));
+            }
+            collector.take(records)?;
+        }
+        watch()?;
+    }
+    match stop.flatten() {
+        Some(reason) => Err(file.stopped(reason, lines)),
+        None => Ok(()),
+    }
+}
+
+fn read_quoted(
+    stream: impl Read,
+    options: &RecordOptions,
+    file: File<'_>,
+    watch: &mut dyn FnMut() -> Result<()>,
+    collector: &mut Collector<'_, '_>,
+) -> Result<()> {
+    let mut quoted = Quoted::new(stream, file.sizes.longest_line);
+    loop {
+        let records = quoted.batch(options, file.sizes.block).map_err(|stop| match stop {
+            quoted::Stop::Line(line, reason) => Error::line(file.path, line, reason),
+            quoted::Stop::Broken(lines, error) => file.stopped(Stop::Broken(error), lines),
+        })?;
+        if records.is_empty() && quoted.at_end() {
+            return Ok(());
+        }
+        collector.take(records)?;
+        watch()?;
+    }
+}
+
+/// Blocks as one stream again.
+struct Joined<B> {
+    block: Cursor<Vec<u8>>,
+    blocks: B,
+}
+
+impl<B: Iterator<Item = Result<Vec<u8>, Stop>>> Read for Joined<B> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let read = self.block.read(buffer)?;
+            if read > 0 || buffer.is_empty() {
+                return Ok(read);
+            }
+            match self.blocks.next() {
+                Some(Ok(block)) => self.block = Cursor::new(block),
+                Some(Err(Stop::Broken(error))) => return Err(error),
+                Some(Err(Stop::LongLine)) => return Err(io::Error::other(quoted::TooLong)),
+                None => return Ok(0),
+            }
+        }
+    }
+}
