@@ -4,6 +4,7 @@ pub(crate) mod adapt;
 mod cache;
 mod chunk;
 mod dataset;
+mod reweighted;
 mod rows;
 pub mod text;
 
@@ -11,6 +12,7 @@ use crate::matrix::{MatMut, MatRef};
 use crate::{Error, Result};
 
 pub use dataset::{Dataset, Watch, convert};
+pub use reweighted::Reweighted;
 pub use rows::Rows;
 
 /// The size of a problem: always these letters.

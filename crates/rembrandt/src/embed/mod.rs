@@ -1,6 +1,7 @@
 //! Embedders: from examples to an [`Embedding`] of the labels.
 
 mod params;
+mod projection;
 mod regression;
 mod rembrandt;
 mod report;

@@ -71,13 +71,7 @@ impl Rembrandt {
     /// ```
     pub fn fit(&self, data: &dyn Examples, run: &mut Run<'_>) -> Result<Embedding> {
         self.check(data.shape())?;
-        let adapted = match (self.center, self.bias) {
-            // Centred data have no use for a constant feature: it would be 0.
-            (true, _) => Some(Adapted::new(data, Change::Center)?),
-            (false, true) => Some(Adapted::new(data, Change::Constant)?),
-            (false, false) => None,
-        };
-        match &adapted {
+        match &adapt(self, data)? {
             Some(adapted) => self.fit_adapted(adapted, data, run),
             None => self.fit_adapted(data, data, run),
         }
@@ -307,8 +301,18 @@ struct Fitted {
     cost: Cost,
 }
 
+/// The examples as the parameters want them seen, when that is not as they are.
+pub(super) fn adapt<'a>(params: &Rembrandt, data: &'a dyn Examples) -> Result<Option<Adapted<'a>>> {
+    Ok(match (params.center, params.bias) {
+        // Centred data have no use for a constant feature: it would be 0.
+        (true, _) => Some(Adapted::new(data, Change::Center)?),
+        (false, true) => Some(Adapted::new(data, Change::Constant)?),
+        (false, false) => None,
+    })
+}
+
 /// A copy with columns of zeros up to a whole number of cache lines: the kernels then never touch a line in vain.
-fn padded(a: MatRef<'_>) -> Matrix {
+pub(super) fn padded(a: MatRef<'_>) -> Matrix {
     let mut m = Matrix::zeros(a.rows(), a.cols().next_multiple_of(LINE));
     m.columns_mut(0, a.cols()).copy_from(a);
     m
@@ -333,7 +337,7 @@ fn top_left(t: Matrix, k: usize, seed: u64) -> (Matrix, usize) {
 }
 
 /// Eᵀȳ − Pᵀx̄: makes h(x) an estimate of the embedded labels themselves, not of their difference from the mean.
-fn centred_intercept(data: &dyn Examples, labels: &Matrix, projection: &Matrix) -> Result<Vec<f32>> {
+pub(super) fn centred_intercept(data: &dyn Examples, labels: &Matrix, projection: &Matrix) -> Result<Vec<f32>> {
     let mean = |side| -> Result<Vec<f64>> {
         let Moments { weight, sum, .. } = data.moments(side)?;
         Ok(sum.into_iter().map(|s| if weight > 0.0 { s / weight } else { 0.0 }).collect())
@@ -344,7 +348,7 @@ fn centred_intercept(data: &dyn Examples, labels: &Matrix, projection: &Matrix) 
 }
 
 /// Products are kept in `f32`: features whose squares leave its range by their sheer size are refused.
-fn check_range(x: &Moments) -> Result<()> {
+pub(super) fn check_range(x: &Moments) -> Result<()> {
     let largest = x.square.iter().fold(0.0, |max: f64, s| max.max(*s));
     let wrong = match largest {
         v if v > LARGEST_SQUARE => "too large to be squared; scale the features down",
