@@ -5,6 +5,7 @@ pub mod csr;
 pub mod data;
 pub mod embed;
 mod error;
+pub mod head;
 pub mod kernel;
 mod mapped;
 pub mod matrix;
