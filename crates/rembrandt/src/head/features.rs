@@ -28,7 +28,7 @@ const SHUFFLES: u64 = 1 << 42;
 pub enum Kernel {
     /// Normal entries: the kernel exp(−‖δ‖²/2σ²).
     Gaussian,
-    /// Cauchy entries: the kernel exp(−‖δ‖₁/σ), which has kinks where features agree.
+    /// Student's t with 1 degree of freedom: the kernel exp(−‖δ‖/σ), the Matérn kernel of order 1/2.
     Cauchy,
     /// Student's t with 3 degrees of freedom: the Matérn kernel of order 3/2.
     Matern3,
@@ -79,19 +79,17 @@ impl RandomFeatures {
         // Examples that are all the same have no scale of their own.
         let sigma = if median > 0.0 { (median * params.bandwidth).sqrt() } else { 1.0 };
         let degrees = match params.kernel {
+            Kernel::Cauchy => 1,
             Kernel::Matern3 => 3,
             Kernel::Matern5 => 5,
-            Kernel::Gaussian | Kernel::Cauchy => 0,
+            Kernel::Gaussian => 0,
         };
         let scales: Vec<f64> = (0..params.count).map(|i| student(params.seed, i, degrees)).collect();
         let mut directions = Matrix::zeros(h.cols(), params.count);
         for dimension in 0..h.cols() {
             let uniform = uniforms(params, dimension as u64);
             for ((to, u), scale) in directions.row_mut(dimension).iter_mut().zip(uniform).zip(&scales) {
-                let draw = match params.kernel {
-                    Kernel::Cauchy => (std::f64::consts::PI * (u - 0.5)).tan(),
-                    _ => normal_quantile(u) * scale,
-                };
+                let draw = normal_quantile(u) * scale;
                 *to = (draw / (sigma * std::f64::consts::TAU)) as f32;
             }
         }

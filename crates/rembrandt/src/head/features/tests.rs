@@ -18,7 +18,7 @@ fn exact(kernel: Kernel, difference: &[f64], sigma: f64) -> f64 {
     let norm = difference.iter().map(|d| d * d).sum::<f64>().sqrt() / sigma;
     match kernel {
         Kernel::Gaussian => (-0.5 * norm * norm).exp(),
-        Kernel::Cauchy => (-difference.iter().map(|d| d.abs()).sum::<f64>() / sigma).exp(),
+        Kernel::Cauchy => (-norm).exp(),
         Kernel::Matern3 => (1.0 + 3f64.sqrt() * norm) * (-(3f64.sqrt()) * norm).exp(),
         Kernel::Matern5 => (1.0 + 5f64.sqrt() * norm + 5.0 / 3.0 * norm * norm) * (-(5f64.sqrt()) * norm).exp(),
     }
