@@ -49,6 +49,7 @@
 //! |---|---|
 //! | [`data`] | readers, chunks, the cache file, and [`Examples`], the trait through which algorithms see data |
 //! | [`embed`] | [`Rembrandt`]: parameters, algorithm, report |
+//! | [`head`] | from the embedding to scores: least squares, logistic regression, random features, cross-fitting |
 //! | [`model`] | files of results, exports, nearest labels |
 //! | [`metrics`] | how good ranked predictions are, with intervals; thresholds |
 //! | [`solve`] | orthonormal bases; inside, conjugate gradients and random numbers |
@@ -63,6 +64,7 @@ pub mod csr;
 pub mod data;
 pub mod embed;
 mod error;
+pub mod head;
 pub mod kernel;
 mod mapped;
 pub mod matrix;

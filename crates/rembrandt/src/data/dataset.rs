@@ -9,8 +9,9 @@ use super::cache::{Cache, CacheWriter};
 use super::chunk::{CHUNK_ROWS, Chunk, ChunkBuilder};
 use super::text::{self, ReadOptions};
 use super::{Examples, Moments, Rows, Shape, Side};
+use crate::csr::Csr;
 use crate::kernel::{self, Scratch};
-use crate::matrix::{MatMut, MatRef};
+use crate::matrix::{MatMut, MatRef, Matrix};
 use crate::{Error, Result};
 
 /// Examples with their features and labels.
@@ -176,6 +177,55 @@ impl Dataset {
         Ok(())
     }
 
+    /// Labels of every example, in memory.
+    pub fn labels(&self) -> Result<Csr> {
+        let mut labels = Csr::new(true);
+        let mut valued = false;
+        self.for_each_chunk(|chunk| {
+            valued |= chunk.side(Side::Y).rows.values.is_some();
+            Ok(())
+        })?;
+        if valued {
+            labels = Csr::new(false);
+        }
+        self.for_each_chunk(|chunk| {
+            labels.extend_rows(chunk.side(Side::Y).rows, 0, chunk.rows());
+            Ok(())
+        })?;
+        Ok(labels)
+    }
+
+    /// Weight of every example; absent when all are 1.
+    pub fn weights(&self) -> Result<Option<Vec<f32>>> {
+        if !self.weighted() {
+            return Ok(None);
+        }
+        let mut weights = Vec::with_capacity(self.shape.n);
+        self.for_each_chunk(|chunk| {
+            match chunk.weights {
+                Some(w) => weights.extend_from_slice(w),
+                None => weights.resize(weights.len() + chunk.rows(), 1.0),
+            }
+            Ok(())
+        })?;
+        Ok(Some(weights))
+    }
+
+    /// X z, one row for each example.
+    pub fn gather_features(&self, z: MatRef<'_>) -> Result<Matrix> {
+        assert_eq!(z.rows(), self.shape.d, "z needs a row for every feature");
+        let mut out = Matrix::zeros(self.shape.n, z.cols());
+        let mut at = 0;
+        self.for_each_chunk(|chunk| {
+            let (_, rest) = out.view_mut().split_rows_at(at);
+            let (part, _) = rest.split_rows_at(chunk.rows());
+            kernel::gather(chunk.side(Side::X).rows, None, z, part);
+            at += chunk.rows();
+            Ok(())
+        })?;
+        Ok(out)
+    }
+
     fn lock_scratch(&self) -> MutexGuard<'_, Scratch> {
         self.scratch.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
@@ -212,27 +262,50 @@ impl Examples for Dataset {
         self.shape
     }
 
-    fn cross(&self, a: Side, b: Side, z: MatRef<'_>, mut out: MatMut<'_>) -> Result<()> {
+    fn cross(&self, a: Side, b: Side, z: MatRef<'_>, out: MatMut<'_>) -> Result<()> {
+        self.cross_weighted(a, b, None, z, out)
+    }
+
+    fn moments(&self, side: Side) -> Result<Moments> {
+        self.moments_weighted(side, None)
+    }
+}
+
+impl Dataset {
+    /// [`Examples::cross`] with `weights` in place of the examples' own, when given.
+    pub(super) fn cross_weighted(
+        &self,
+        a: Side,
+        b: Side,
+        weights: Option<&[f32]>,
+        z: MatRef<'_>,
+        mut out: MatMut<'_>,
+    ) -> Result<()> {
         assert_eq!(z.rows(), self.shape.width(b), "z needs a row for every column of {b:?}");
         assert_eq!(out.rows(), self.shape.width(a), "out needs a row for every column of {a:?}");
         assert_eq!(z.cols(), out.cols(), "z and out must be equally wide");
         kernel::columns::sweep([out.reborrow()], [], 0, |_, [mut out], [], _| out.fill(0.0));
         let mut scratch = std::mem::take(&mut *self.lock_scratch());
+        let mut at = 0;
         let done = self.for_each_chunk(|chunk| {
+            let weights = part_of(weights, &mut at, &chunk);
             let (left, right) = (chunk.side(a).columns, chunk.side(b).rows);
-            kernel::cross_chunk(left, right, chunk.weights, z, &mut scratch, out.reborrow());
+            kernel::cross_chunk(left, right, weights, z, &mut scratch, out.reborrow());
             Ok(())
         });
         *self.lock_scratch() = scratch;
         done
     }
 
-    fn moments(&self, side: Side) -> Result<Moments> {
+    /// [`Examples::moments`] with `weights` in place of the examples' own, when given.
+    pub(super) fn moments_weighted(&self, side: Side, weights: Option<&[f32]>) -> Result<Moments> {
         let width = self.shape.width(side);
         let mut moments =
             Moments { entries: self.nnz(side), weight: 0.0, sum: vec![0.0; width], square: vec![0.0; width] };
+        let mut at = 0;
         self.for_each_chunk(|chunk| {
-            moments.weight += match chunk.weights {
+            let weights = part_of(weights, &mut at, &chunk);
+            moments.weight += match weights {
                 Some(w) => w.iter().map(|w| f64::from(*w)).sum(),
                 None => chunk.rows() as f64,
             };
@@ -244,7 +317,7 @@ impl Examples for Dataset {
                     let (rows, values) = columns.column(i);
                     let (mut sum, mut square) = (0.0, 0.0);
                     for (j, row) in rows.iter().enumerate() {
-                        let weight = chunk.weights.map_or(1.0, |w| f64::from(w[usize::from(*row)]));
+                        let weight = weights.map_or(1.0, |w| f64::from(w[usize::from(*row)]));
                         let value = values.map_or(1.0, |v| f64::from(v[j]));
                         sum += weight * value;
                         square += weight * value * value;
@@ -262,10 +335,16 @@ impl Examples for Dataset {
     }
 }
 
+/// The weights of the next chunk: from all that were given, or else its own.
+fn part_of<'a>(weights: Option<&'a [f32]>, at: &mut usize, chunk: &Chunk<'a>) -> Option<&'a [f32]> {
+    let from = *at;
+    *at += chunk.rows();
+    weights.map_or(chunk.weights, |w| Some(&w[from..*at]))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::matrix::Matrix;
     use rand_chacha::ChaCha8Rng;
     use rand_chacha::rand_core::{Rng, SeedableRng};
 

@@ -6,6 +6,7 @@ mod chunk;
 mod dataset;
 pub mod featurizer;
 pub mod records;
+mod reweighted;
 mod rows;
 pub mod text;
 
@@ -14,6 +15,7 @@ use crate::{Error, Result};
 
 pub use cache::address_space;
 pub use dataset::{Dataset, Watch, convert};
+pub use reweighted::Reweighted;
 pub use rows::Rows;
 
 /// The size of a problem: always these letters.

@@ -3,6 +3,7 @@
 mod cost;
 mod operator;
 mod params;
+mod projection;
 mod regression;
 mod rembrandt;
 mod report;

@@ -11,10 +11,12 @@
 //! | `tile` | the inner loops |
 //! | `level` | the choice of vector instructions at run time |
 //! | [`columns`] | dot products and updates of dense columns |
+//! | [`elementwise`] | exponentials and cosines of rows |
 //!
 //! Work runs on rayon's current pool; what is too small to gain from a second thread stays on the calling one.
 
 pub mod columns;
+pub mod elementwise;
 mod level;
 #[cfg(test)]
 mod tests;

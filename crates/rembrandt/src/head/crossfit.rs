@@ -1,0 +1,127 @@
+//! Cross-fitting: h of training examples from projections that have not seen them.
+
+use super::inputs::add_intercept;
+use crate::data::{Dataset, Examples, Reweighted};
+use crate::matrix::Matrix;
+use crate::{Error, Rembrandt, Result, Run};
+
+/// A division of the examples into parts. Where an example belongs depends on its number and the seed alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Folds {
+    /// Number of parts, 2 or more.
+    pub count: usize,
+    /// Another seed is another division.
+    pub seed: u64,
+}
+
+impl Folds {
+    /// The part of example `row`.
+    pub fn of(&self, row: usize) -> usize {
+        let key = (row as u64).to_le_bytes();
+        (xxhash_rust::xxh3::xxh3_64_with_seed(&key, self.seed) % self.count as u64) as usize
+    }
+}
+
+/// h of every example, each from a projection fitted to the other folds. `labels` is the embedding of the labels that
+/// all of them regress on, so that they differ only as far as their examples do.
+pub fn out_of_fold(
+    params: &Rembrandt,
+    data: &Dataset,
+    labels: &Matrix,
+    folds: Folds,
+    run: &mut Run<'_>,
+) -> Result<Matrix> {
+    if folds.count < 2 {
+        return Err(Error::parameter("folds", "at least two are needed"));
+    }
+    let n = data.shape().n;
+    let mut h = Matrix::zeros(n, labels.cols());
+    for fold in 0..folds.count {
+        let weights = (0..n).map(|i| f32::from(u8::from(folds.of(i) != fold))).collect();
+        let others = Reweighted::new(data, weights)?;
+        let (projection, intercept) = params.fit_projection(&others, labels, run)?;
+        let mut all = data.gather_features(projection.view())?;
+        add_intercept(&mut all, &intercept);
+        for i in (0..n).filter(|i| folds.of(*i) == fold) {
+            h.row_mut(i).copy_from_slice(all.row(i));
+        }
+    }
+    Ok(h)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Rows;
+    use crate::head::{Inputs, LogisticParams, Loss, Selection, Targets, project};
+
+    fn example(rows: &mut Rows, i: u32) {
+        // The label is told by one feature; the others are noise that an unregularised fit would learn by heart.
+        rows.x.push(i % 5, 1.0);
+        rows.x.push(5 + i * 7919 % 60, 1.0);
+        rows.x.end_row();
+        rows.y.push(i % 5, 1.0);
+        rows.y.end_row();
+    }
+
+    fn data(keep: impl Fn(usize) -> bool) -> Dataset {
+        let mut rows = Rows::new();
+        (0..300).filter(|i| keep(*i as usize)).for_each(|i| example(&mut rows, i));
+        Dataset::from_rows(&rows, 65, 5).unwrap()
+    }
+
+    #[test]
+    fn every_row_comes_from_a_projection_that_has_not_seen_it() {
+        let (params, folds) = (Rembrandt { bias: true, ..Rembrandt::new(4) }, Folds { count: 3, seed: 9 });
+        let (all, run) = (data(|_| true), &mut Run::default());
+        let embedding = params.fit(&all, run).unwrap();
+        let found = out_of_fold(&params, &all, &embedding.labels, folds, run).unwrap();
+        for fold in 0..3 {
+            let others = data(|i| folds.of(i) != fold);
+            let (projection, intercept) = params.fit_projection(&others, &embedding.labels, run).unwrap();
+            let mut h = all.gather_features(projection.view()).unwrap();
+            add_intercept(&mut h, &intercept);
+            for i in (0..300).filter(|i| folds.of(*i) == fold) {
+                let pairs = found.row(i).iter().zip(h.row(i));
+                pairs.for_each(|(a, b)| assert!((a - b).abs() < 1e-4, "row {i}: {a} and {b}"));
+            }
+        }
+        assert!(out_of_fold(&params, &all, &embedding.labels, Folds { count: 1, seed: 1 }, run).is_err());
+    }
+
+    #[test]
+    fn the_projection_of_all_rows_is_that_of_the_fit() {
+        let all = data(|_| true);
+        for params in [Rembrandt::new(4), Rembrandt { center: true, ..Rembrandt::new(4) }] {
+            let embedding = params.fit(&all, &mut Run::default()).unwrap();
+            let (projection, intercept) = params.fit_projection(&all, &embedding.labels, &mut Run::default()).unwrap();
+            assert_eq!((projection, intercept), (embedding.projection, embedding.intercept));
+        }
+    }
+
+    #[test]
+    fn folds_are_about_equal() {
+        let folds = Folds { count: 4, seed: 3 };
+        let mut sizes = [0; 4];
+        (0..10_000).for_each(|i| sizes[folds.of(i)] += 1);
+        assert!(sizes.iter().all(|size| (2300..2700).contains(size)), "{sizes:?}");
+    }
+
+    #[test]
+    fn selection_ranks_what_it_tried() {
+        let (params, run) = (Rembrandt::new(4), &mut Run::default());
+        let all = data(|_| true);
+        let embedding = params.fit(&all, run).unwrap();
+        let mut rows = Rows::new();
+        (0..300).for_each(|i| example(&mut rows, i));
+        let h = project(&embedding, rows.x.view());
+        let targets = Targets { labels: rows.y.view(), count: 5, example_weights: None, label_weights: None };
+        let selection = Selection { ridges: &[1.0, 1e6], blends: &[0.0, 2.0], folds: Folds { count: 3, seed: 1 } };
+        let head = LogisticParams { steps: 30, ..LogisticParams::new(Loss::Softmax) };
+        let tried = selection.choose(&head, (h.view(), None), targets, &embedding.labels, run).unwrap();
+        assert_eq!(tried.len(), 4);
+        assert!(tried.is_sorted_by(|a, b| a.quality >= b.quality), "{tried:?}");
+        assert!(tried[0].quality > 0.95, "{tried:?}");
+        assert!(head.fit(Inputs::new(h.view(), None), targets, run).is_ok());
+    }
+}

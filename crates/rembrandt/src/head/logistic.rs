@@ -1,0 +1,359 @@
+//! Logistic heads: multiclass (LR) and one label at a time (ILR).
+//!
+//! Both minimise a convex function with an explicit ridge, by limited-memory BFGS in coordinates in which the function
+//! is nearly round at the start. There, with every probability at the frequency of its label, the Hessian of label
+//! l is
+//!
+//! ```text
+//! Σᵢ wᵢ p(1−p) zᵢzᵢᵀ + ρI  =  m (ZᵀWZ/Σw + (ρ/m) I),      m = Σᵢ wᵢ p(1−p)
+//! ```
+//!
+//! With the Cholesky factor L of the bracket, u = √m·Lᵀw are such coordinates. So the first step is the one of Newton's
+//! method (the least-squares solution, up to scale), and a few dozen gradients reach the optimum.
+//! Independent labels are worked on in blocks of about equal frequency, each with a factor for its m.
+
+use faer::linalg::triangular_solve::{solve_lower_triangular_in_place, solve_upper_triangular_in_place};
+use faer::{Mat, Par};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::inputs::{Inputs, STRIP};
+use super::objective::{Loss, Objective, Targets, accumulate, scores, tiles};
+use super::stochastic::{Schedule, descend};
+use crate::matrix::Matrix;
+use crate::solve::lbfgs::{self, Limits, Outcome};
+use crate::{Error, Result, Run};
+
+/// Labels whose weights are found together, when labels are independent.
+const GROUP: usize = 512;
+/// Rows that tell the coordinates; more do not make them better.
+const SAMPLE: usize = 16_384;
+/// Neighbouring rows of that sample.
+const RUN: usize = 16;
+/// Labels that one task solves for.
+const SOLVED: usize = 32;
+/// Seed of the order of the mini-batches.
+const SHUFFLE: u64 = 1;
+/// Added to the diagonal, relative to its mean: inputs may depend on each other.
+const JITTER: f64 = 1e-6;
+
+/// How to train a logistic head.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LogisticParams {
+    /// What kind of probabilities to predict.
+    pub loss: Loss,
+    /// Ridge λ, in examples: ρ = λ times the mean square of an input. Weights of a label are pulled to 0 as
+    /// strongly as λ examples could pull them elsewhere.
+    pub ridge: f64,
+    /// How far targets are moved from 0 and 1 to the frequency of their label, 0 to 1.
+    pub shrink: f32,
+    /// Times that mini-batches go through all examples, before full gradients; softmax only.
+    pub epochs: usize,
+    /// Examples of a mini-batch.
+    pub batch: usize,
+    /// Length of the first step of the mini-batches.
+    pub step: f32,
+    /// Full gradients at most.
+    pub steps: usize,
+    /// A label is done when the norm of its gradient is below this fraction of what it was at the start.
+    pub tolerance: f64,
+}
+
+impl Default for LogisticParams {
+    fn default() -> LogisticParams {
+        LogisticParams::new(Loss::Independent)
+    }
+}
+
+impl LogisticParams {
+    /// The defaults: full gradients to the optimum for independent labels, mini-batches under softmax.
+    pub fn new(loss: Loss) -> LogisticParams {
+        let (epochs, steps) = match loss {
+            Loss::Independent => (0, 100),
+            Loss::Softmax => (10, 0),
+        };
+        LogisticParams { loss, ridge: 1.0, shrink: 0.0, epochs, batch: 1024, step: 0.3, steps, tolerance: 1e-2 }
+    }
+}
+
+/// A trained logistic head: scores are W(z, 1).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Logistic {
+    /// What kind of probabilities the scores stand for.
+    pub loss: Loss,
+    /// W, one row per label; the last column belongs to the constant.
+    pub weights: Matrix,
+}
+
+/// An account of a training.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LogisticReport {
+    /// The real ridge ρ.
+    pub rho: f64,
+    /// Full gradients that the slowest label took.
+    pub steps: usize,
+    /// Labels that full gradients did not bring to the tolerance.
+    pub unfinished: usize,
+}
+
+impl LogisticParams {
+    fn check(&self, inputs: &Inputs<'_>, targets: &Targets<'_>) -> Result<()> {
+        if !(self.ridge.is_finite() && self.ridge >= 0.0) {
+            return Err(Error::parameter("ridge", "must be a finite number, zero or more"));
+        }
+        if !(0.0..1.0).contains(&self.shrink) {
+            return Err(Error::parameter("shrink", "must be at least 0 and below 1"));
+        }
+        if self.steps == 0 && (self.epochs == 0 || self.loss == Loss::Independent) {
+            return Err(Error::parameter("steps", "at least one step or, under softmax, one epoch is needed"));
+        }
+        if self.batch == 0 {
+            return Err(Error::parameter("batch", "a batch needs examples"));
+        }
+        if !(self.step.is_finite() && self.step > 0.0) {
+            return Err(Error::parameter("step", "must be a finite number above zero"));
+        }
+        if !(self.tolerance.is_finite() && self.tolerance >= 0.0) {
+            return Err(Error::parameter("tolerance", "must be a finite number, zero or more"));
+        }
+        let n = inputs.rows();
+        if n == 0 {
+            return Err(Error::Data("the data have no examples".into()));
+        }
+        if targets.labels.rows() != n || targets.example_weights.is_some_and(|w| w.len() != n) {
+            return Err(Error::Data("inputs, labels and weights have different numbers of rows".into()));
+        }
+        let bad = |w: &[f32]| w.iter().any(|w| !w.is_finite() || *w < 0.0);
+        if targets.label_weights.is_some_and(|v| v.len() != targets.count || bad(v)) {
+            return Err(Error::Data("each label needs a weight that is finite and not negative".into()));
+        }
+        if targets.example_weights.is_some_and(bad) {
+            return Err(Error::Data("weights of examples must be finite and not negative".into()));
+        }
+        Ok(())
+    }
+
+    /// Finds the weights.
+    ///
+    /// The result is the same to the last bit for any number of threads. A label that no example has, or that all
+    /// have, gets the score of its frequency and no other weights.
+    pub fn fit(
+        &self,
+        inputs: Inputs<'_>,
+        targets: Targets<'_>,
+        run: &mut Run<'_>,
+    ) -> Result<(Logistic, LogisticReport)> {
+        self.check(&inputs, &targets)?;
+        let width = inputs.width();
+        let (total, counts) = targets.totals();
+        let all = match self.loss {
+            Loss::Independent => total,
+            Loss::Softmax => counts.iter().sum(),
+        };
+        let frequency: Vec<f64> = counts.iter().map(|count| count / all.max(f64::MIN_POSITIVE)).collect();
+        let gram = gram(&inputs, &targets);
+        let mean = (0..width - 1).map(|i| gram[(i, i)]).sum::<f64>() / (width - 1).max(1) as f64;
+        let objective = Objective {
+            inputs,
+            targets,
+            loss: self.loss,
+            rho: self.ridge * mean,
+            shrink: self.shrink,
+            frequency: frequency.iter().map(|f| *f as f32).collect(),
+        };
+        let curvature =
+            |label: usize| f64::from(targets.label_weight(label)) * counts[label] * (1.0 - frequency[label]);
+        let mut weights = Matrix::zeros(targets.count, width);
+        for (label, count) in counts.iter().enumerate() {
+            weights.row_mut(label)[width - 1] = prior(*count, all, self.loss);
+        }
+        let mut trained: Vec<u32> = (0..targets.count as u32).filter(|l| curvature(*l as usize) > 0.0).collect();
+        let group = match self.loss {
+            Loss::Independent => {
+                trained.sort_by(|a, b| counts[*b as usize].total_cmp(&counts[*a as usize]).then(a.cmp(b)));
+                GROUP
+            }
+            Loss::Softmax => trained.len().max(1),
+        };
+        let mut report = LogisticReport { rho: objective.rho, ..LogisticReport::default() };
+        run.begin((trained.len() * (self.steps + self.epochs)) as u64);
+        for labels in trained.chunks(group) {
+            let m: Vec<f64> = labels.iter().map(|l| curvature(*l as usize)).collect();
+            let round = Round::new(&gram, objective.rho, mean, &m)?;
+            let mut found = Matrix::from_fn(labels.len(), width, |i, j| weights.row(labels[i] as usize)[j]);
+            if self.loss == Loss::Softmax && self.epochs > 0 {
+                let schedule = Schedule { epochs: self.epochs, batch: self.batch, step: self.step, seed: SHUFFLE };
+                let scales: Vec<f32> = round.inverse.iter().map(|v| (v * v) as f32).collect();
+                descend(&objective, labels, (&round.inverse_matrix(), &scales), &mut found, schedule, run)?;
+            }
+            let mut outcome = Outcome::default();
+            if self.steps > 0 {
+                let mut u = round.enter(&found);
+                let tied = self.loss == Loss::Softmax;
+                let limits = Limits { evaluations: self.steps, tolerance: self.tolerance, tied };
+                outcome = lbfgs::minimize(&mut u, limits, |ids, u, out| {
+                    let active: Vec<u32> = ids.iter().map(|i| labels[*i]).collect();
+                    let gradient = objective.gradient(&active, &round.leave(ids, u));
+                    round.gradient(ids, gradient, out);
+                    run.advance("head", active.len() as u64)
+                })?;
+                let ids: Vec<usize> = (0..labels.len()).collect();
+                found = round.leave(&ids, &u);
+            }
+            for (i, label) in labels.iter().enumerate() {
+                weights.row_mut(*label as usize).copy_from_slice(found.row(i));
+            }
+            report.steps = report.steps.max(outcome.evaluations);
+            report.unfinished += outcome.unfinished;
+        }
+        Ok((Logistic { loss: self.loss, weights }, report))
+    }
+}
+
+impl Logistic {
+    /// Scores of every label, one row for each example.
+    pub fn scores(&self, inputs: Inputs<'_>) -> Matrix {
+        let (count, width) = (self.weights.rows(), self.weights.cols());
+        assert_eq!(inputs.width(), width, "inputs of another head");
+        let mut out = Matrix::zeros(inputs.rows(), count);
+        if count > 0 {
+            out.as_mut_slice().par_chunks_mut(STRIP * count).enumerate().for_each(|(strip, out)| {
+                let mut z = vec![0f32; out.len() / count * width];
+                inputs.write(strip * STRIP, &mut z);
+                scores(&z, &self.weights, out);
+            });
+        }
+        out
+    }
+}
+
+/// The score of a label of which nothing is known but its frequency. Half an example more or less keeps it finite.
+fn prior(count: f64, all: f64, loss: Loss) -> f32 {
+    match loss {
+        Loss::Independent => ((count + 0.5) / (all - count + 0.5)).ln() as f32,
+        Loss::Softmax => ((count + 0.5) / (all + 0.5)).ln() as f32,
+    }
+}
+
+/// The weighted mean of zzᵀ over a sample of the rows.
+fn gram(inputs: &Inputs<'_>, targets: &Targets<'_>) -> Mat<f64> {
+    let (n, width) = (inputs.rows(), inputs.width());
+    let runs = n.div_ceil(RUN);
+    let kept = runs.min(SAMPLE / RUN);
+    let mut sum = tiles(width, width);
+    let mut weight = 0.0;
+    for part in (0..kept).step_by(STRIP) {
+        let starts: Vec<usize> = (part..kept.min(part + STRIP)).map(|i| i * runs / kept * RUN).collect();
+        let mut z = vec![0f32; starts.len() * RUN * width];
+        // Rows beyond the end stay zero, and add nothing.
+        z.par_chunks_mut(RUN * width).zip(&starts).for_each(|(z, start)| {
+            let rows = RUN.min(n - start);
+            inputs.write(*start, &mut z[..rows * width]);
+        });
+        let mut left = z.clone();
+        for (left, start) in left.chunks_mut(RUN * width).zip(&starts) {
+            for (i, row) in left.chunks_mut(width).enumerate().take(RUN.min(n - start)) {
+                let w = targets.example_weight(start + i);
+                weight += f64::from(w);
+                row.iter_mut().for_each(|v| *v *= w);
+            }
+        }
+        accumulate(&mut sum, &left, width, &z, width);
+    }
+    let scale = if weight > 0.0 { weight.recip() } else { 0.0 };
+    let mut gram = Mat::zeros(width, width);
+    for tile in &sum {
+        for (i, row) in tile.sum.chunks(tile.cols).enumerate() {
+            row.iter().enumerate().for_each(|(j, v)| gram[(tile.row + i, tile.col + j)] = v * scale);
+        }
+    }
+    gram
+}
+
+/// Coordinates u = √m·Lᵀw in which the functions of some labels are nearly round.
+struct Round {
+    lower: Mat<f64>,
+    /// 1/√m of each label.
+    inverse: Vec<f64>,
+}
+
+impl Round {
+    fn new(gram: &Mat<f64>, rho: f64, mean: f64, m: &[f64]) -> Result<Round> {
+        let mut sorted = m.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let ridge = rho / sorted[sorted.len() / 2] + JITTER * mean;
+        let width = gram.nrows();
+        let penalised = |i: usize, j: usize| i == j && i < width - 1;
+        let full = Mat::from_fn(width, width, |i, j| {
+            0.5 * (gram[(i, j)] + gram[(j, i)]) + if penalised(i, j) { ridge } else { 0.0 }
+        });
+        let factor = full
+            .llt(faer::Side::Lower)
+            .map_err(|_| Error::Data("the inputs of the head are not finite, or all examples have weight 0".into()))?;
+        Ok(Round { lower: factor.L().to_owned(), inverse: m.iter().map(|m| m.sqrt().recip()).collect() })
+    }
+
+    /// (L Lᵀ)⁻¹.
+    fn inverse_matrix(&self) -> Matrix {
+        let width = self.lower.nrows();
+        let mut out = Matrix::zeros(width, width);
+        out.as_mut_slice().par_chunks_mut(SOLVED * width).enumerate().for_each(|(part, out)| {
+            let first = part * SOLVED;
+            let mut v = Mat::from_fn(width, out.len() / width, |j, i| f64::from(u8::from(j == first + i)));
+            solve_lower_triangular_in_place(self.lower.as_ref(), v.as_mut(), Par::Seq);
+            solve_upper_triangular_in_place(self.lower.transpose(), v.as_mut(), Par::Seq);
+            out.chunks_mut(width).enumerate().for_each(|(i, row)| {
+                row.iter_mut().enumerate().for_each(|(j, w)| *w = v[(j, i)] as f32);
+            });
+        });
+        out
+    }
+
+    /// From weights of all labels to u.
+    fn enter(&self, weights: &Matrix) -> Matrix {
+        let width = weights.cols();
+        let row = |i: usize| {
+            (0..width).map(move |j| {
+                let dot: f64 = (j..width).map(|l| self.lower[(l, j)] * f64::from(weights.row(i)[l])).sum();
+                (dot / self.inverse[i]) as f32
+            })
+        };
+        let rows: Vec<Vec<f32>> = (0..weights.rows()).into_par_iter().map(|i| row(i).collect()).collect();
+        Matrix::from_vec(weights.rows(), width, rows.concat())
+    }
+
+    /// From u of some labels to their weights.
+    fn leave(&self, ids: &[usize], u: &Matrix) -> Matrix {
+        let width = u.cols();
+        let mut out = Matrix::zeros(u.rows(), width);
+        out.as_mut_slice().par_chunks_mut(SOLVED * width).enumerate().for_each(|(part, out)| {
+            let first = part * SOLVED;
+            let count = out.len() / width;
+            let mut v =
+                Mat::from_fn(width, count, |j, i| f64::from(u.row(first + i)[j]) * self.inverse[ids[first + i]]);
+            solve_upper_triangular_in_place(self.lower.transpose(), v.as_mut(), Par::Seq);
+            out.chunks_mut(width).enumerate().for_each(|(i, row)| {
+                row.iter_mut().enumerate().for_each(|(j, w)| *w = v[(j, i)] as f32);
+            });
+        });
+        out
+    }
+
+    /// From derivatives by weights to derivatives by u.
+    fn gradient(&self, ids: &[usize], gradient: Mat<f64>, out: &mut Matrix) {
+        let width = out.cols();
+        out.as_mut_slice().par_chunks_mut(SOLVED * width).enumerate().for_each(|(part, out)| {
+            let first = part * SOLVED;
+            let count = out.len() / width;
+            let mut v = Mat::from_fn(width, count, |j, i| gradient[(first + i, j)] * self.inverse[ids[first + i]]);
+            solve_lower_triangular_in_place(self.lower.as_ref(), v.as_mut(), Par::Seq);
+            out.chunks_mut(width).enumerate().for_each(|(i, row)| {
+                row.iter_mut().enumerate().for_each(|(j, w)| *w = v[(j, i)] as f32);
+            });
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,188 @@
+use super::*;
+use crate::csr::Csr;
+use crate::head::RandomFeatures;
+use crate::head::features::{FeatureParams, Kernel};
+
+const COUNT: usize = 6;
+
+/// Examples in 4 dimensions with labels that depend on them, noisily; one label that nobody has.
+struct Problem {
+    h: Matrix,
+    labels: Csr,
+    example_weights: Vec<f32>,
+    label_weights: Vec<f32>,
+}
+
+impl Problem {
+    fn new(n: usize, loss: Loss) -> Problem {
+        let mut h = Matrix::zeros(n, 4);
+        crate::solve::random::fill_normal(&mut h, 0, 5);
+        let mut noise = Matrix::zeros(n, COUNT);
+        crate::solve::random::fill_normal(&mut noise, 0, 6);
+        let mut labels = Csr::new(true);
+        for i in 0..n {
+            let score = |l: usize| h.row(i)[l % 4] * (1 + l) as f32 / 2.0 - 0.5 + noise.row(i)[l];
+            match loss {
+                Loss::Independent => {
+                    (0..COUNT - 1).filter(|l| score(*l) > 0.5).for_each(|l| labels.push(l as u32, 1.0));
+                }
+                Loss::Softmax => {
+                    let best = (0..COUNT - 1).max_by(|a, b| score(*a).total_cmp(&score(*b))).unwrap();
+                    labels.push(best as u32, 1.0);
+                }
+            }
+            labels.end_row();
+        }
+        let example_weights = (0..n).map(|i| (i % 3) as f32).collect();
+        Problem { h, labels, example_weights, label_weights: vec![1.0, 2.0, 0.5, 1.0, 3.0, 1.0] }
+    }
+
+    fn targets(&self) -> Targets<'_> {
+        Targets {
+            labels: self.labels.view(),
+            count: COUNT,
+            example_weights: Some(&self.example_weights),
+            label_weights: Some(&self.label_weights),
+        }
+    }
+
+    fn objective<'a>(&'a self, loss: Loss, features: Option<&'a RandomFeatures>) -> Objective<'a> {
+        let (all, counts) = self.targets().totals();
+        let all = if loss == Loss::Softmax { counts.iter().sum() } else { all };
+        Objective {
+            inputs: Inputs::new(self.h.view(), features),
+            targets: self.targets(),
+            loss,
+            rho: 0.7,
+            shrink: 0.1,
+            frequency: counts.iter().map(|count| (count / all) as f32).collect(),
+        }
+    }
+}
+
+#[test]
+fn gradients_agree_with_differences() {
+    for loss in [Loss::Independent, Loss::Softmax] {
+        let problem = Problem::new(50, loss);
+        let params = FeatureParams { kernel: Kernel::Matern3, count: 7, ..FeatureParams::default() };
+        let features = RandomFeatures::draw(&params, problem.h.view()).unwrap();
+        for features in [None, Some(&features)] {
+            let objective = problem.objective(loss, features);
+            let labels: Vec<u32> = if loss == Loss::Softmax { (0..COUNT as u32).collect() } else { vec![4, 1, 2] };
+            let width = objective.inputs.width();
+            let weights = Matrix::from_fn(labels.len(), width, |i, j| ((i * 7 + j * 5) % 9) as f32 / 4.0 - 1.0);
+            let gradient = objective.gradient(&labels, &weights);
+            for i in 0..labels.len() {
+                for j in 0..width {
+                    let value = |step: f32| {
+                        let mut moved = weights.clone();
+                        moved.row_mut(i)[j] += step;
+                        objective.value(&labels, &moved)
+                    };
+                    // A power of two, which f32 adds without rounding.
+                    let step = 1.0 / 256.0;
+                    let difference = (value(step) - value(-step)) / (2.0 * f64::from(step));
+                    let found = gradient[(i, j)];
+                    assert!((difference - found).abs() < 2e-3, "{loss:?} {i} {j}: {found} for {difference}");
+                }
+            }
+        }
+    }
+}
+
+/// Plain gradient descent with backtracking, in f64, on the function's value alone: slow and independent.
+fn descend(objective: &Objective<'_>, labels: &[u32]) -> f64 {
+    let width = objective.inputs.width();
+    let mut x = Matrix::zeros(labels.len(), width);
+    let mut step = 1e-3;
+    let mut value = objective.value(labels, &x);
+    for _ in 0..3000 {
+        let gradient = objective.gradient(labels, &x);
+        let moved = Matrix::from_fn(labels.len(), width, |i, j| x.row(i)[j] - (step * gradient[(i, j)]) as f32);
+        let new = objective.value(labels, &moved);
+        if new <= value {
+            (x, value, step) = (moved, new, step * 1.2);
+        } else {
+            step *= 0.5;
+        }
+    }
+    value
+}
+
+#[test]
+fn training_reaches_the_optimum() {
+    for loss in [Loss::Independent, Loss::Softmax] {
+        let problem = Problem::new(300, loss);
+        let params =
+            LogisticParams { ridge: 2.0, shrink: 0.05, steps: 200, tolerance: 1e-4, ..LogisticParams::new(loss) };
+        let inputs = Inputs::new(problem.h.view(), None);
+        let (model, report) = params.fit(inputs, problem.targets(), &mut Run::default()).unwrap();
+        assert_eq!(report.unfinished, 0, "{report:?}");
+        assert!(report.steps < 40, "{report:?}");
+        let objective = Objective { rho: report.rho, shrink: 0.05, ..problem.objective(loss, None) };
+        let labels: Vec<u32> = (0..COUNT as u32 - 1).collect();
+        let found = Matrix::from_fn(COUNT - 1, 5, |i, j| model.weights.row(i)[j]);
+        let (ours, best) = (objective.value(&labels, &found), descend(&objective, &labels));
+        assert!((ours - best).abs() < 1e-5 * best, "{loss:?}: {ours} for {best}");
+        // The label that nobody has keeps to its frequency.
+        assert_eq!(model.weights.row(COUNT - 1)[..4], [0.0; 4]);
+        assert!(model.weights.row(COUNT - 1)[4] < -5.0);
+    }
+}
+
+#[test]
+fn weights_count_like_copies() {
+    for loss in [Loss::Independent, Loss::Softmax] {
+        let problem = Problem::new(120, loss);
+        let copies: Vec<usize> = (0..120).flat_map(|i| vec![i; i % 3]).collect();
+        let h = Matrix::from_fn(copies.len(), 4, |i, j| problem.h.row(copies[i])[j]);
+        let mut labels = Csr::new(true);
+        copies.iter().for_each(|i| labels.extend_rows(problem.labels.view(), *i, i + 1));
+        let params = LogisticParams { steps: 200, tolerance: 1e-5, ..LogisticParams::new(loss) };
+        let run = &mut Run::default();
+        let (weighted, _) = params.fit(Inputs::new(problem.h.view(), None), problem.targets(), run).unwrap();
+        let targets = Targets { labels: labels.view(), example_weights: None, ..problem.targets() };
+        let (copied, _) = params.fit(Inputs::new(h.view(), None), targets, run).unwrap();
+        let pairs = weighted.weights.as_slice().iter().zip(copied.weights.as_slice());
+        pairs.for_each(|(a, b)| assert!((a - b).abs() < 1e-3 * (1.0 + a.abs()), "{loss:?}: {a} and {b}"));
+    }
+}
+
+#[test]
+fn same_bytes_for_any_number_of_threads() {
+    for loss in [Loss::Independent, Loss::Softmax] {
+        let problem = Problem::new(5000, loss);
+        let params = LogisticParams { epochs: 2, steps: 8, ..LogisticParams::new(loss) };
+        let feature_params = FeatureParams { count: 90, ..FeatureParams::default() };
+        let features = RandomFeatures::draw(&feature_params, problem.h.view()).unwrap();
+        let fit = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| {
+                let inputs = Inputs::new(problem.h.view(), Some(&features));
+                let (model, _) = params.fit(inputs, problem.targets(), &mut Run::default()).unwrap();
+                let scores = model.scores(inputs);
+                (model, scores)
+            })
+        };
+        let one = fit(1);
+        assert!([2, 5].into_iter().all(|threads| fit(threads) == one));
+    }
+}
+
+#[test]
+fn bad_parameters_are_refused() {
+    let problem = Problem::new(10, Loss::Independent);
+    let fit = |params: LogisticParams, targets: Targets<'_>| {
+        params.fit(Inputs::new(problem.h.view(), None), targets, &mut Run::default()).map(|_| ())
+    };
+    let good = LogisticParams::default();
+    assert!(fit(good, problem.targets()).is_ok());
+    assert!(fit(LogisticParams { ridge: -1.0, ..good }, problem.targets()).is_err());
+    assert!(fit(LogisticParams { shrink: 1.0, ..good }, problem.targets()).is_err());
+    assert!(fit(LogisticParams { steps: 0, ..good }, problem.targets()).is_err());
+    assert!(fit(good, Targets { example_weights: Some(&[1.0]), ..problem.targets() }).is_err());
+    assert!(fit(good, Targets { label_weights: Some(&[1.0]), ..problem.targets() }).is_err());
+    let mut stop = Run::watched(|_| false);
+    let cancelled = good.fit(Inputs::new(problem.h.view(), None), problem.targets(), &mut stop);
+    assert!(matches!(cancelled, Err(Error::Cancelled)));
+}

@@ -1,0 +1,80 @@
+//! Heads: from the embedding of an example to scores of the labels.
+//!
+//! An example lands at h(x) = Pᵀx + intercept. From there
+//!
+//! | head | score of label l | good for |
+//! |---|---|---|
+//! | least squares | eₗ·h | nothing to train |
+//! | [`LogisticParams`] with [`Loss::Softmax`] | log-odds of one label of all (LR) | multiclass |
+//! | [`LogisticParams`] with [`Loss::Independent`] | log-odds of each label (ILR) | multilabel |
+//!
+//! Logistic heads see h or [`RandomFeatures`] of it. P was fitted to the training examples, whose h are therefore better
+//! than those of new examples will be, and a head trained on them trusts h too much: [`out_of_fold`] computes h of
+//! training examples with projections that have not seen them. The two kinds of scores add up to better ones than
+//! either; [`Selection`] finds out how much of each to take, and the ridge.
+
+mod crossfit;
+mod features;
+mod inputs;
+mod logistic;
+mod objective;
+mod select;
+mod stochastic;
+
+pub use crossfit::{Folds, out_of_fold};
+pub use features::{FeatureParams, Kernel, RandomFeatures};
+pub use inputs::{Inputs, project};
+pub use logistic::{Logistic, LogisticParams, LogisticReport};
+pub use objective::{Loss, Targets};
+pub use select::{Selection, Tried};
+
+use crate::matrix::{MatRef, Matrix};
+use crate::solve::orth;
+
+/// What turns h into scores.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Head {
+    /// score = E·h, with E the embedding of the labels.
+    LeastSquares,
+    /// score = logistic score of h or random features of it + blend·E·h.
+    Logistic {
+        /// The map that h goes through first.
+        features: Option<RandomFeatures>,
+        /// The weights.
+        model: Logistic,
+        /// How much of the least-squares score to add.
+        blend: f32,
+    },
+}
+
+impl Head {
+    /// Scores of every label for the rows of `h`. `labels` is the embedding of the labels.
+    ///
+    /// # Panics
+    /// If the sizes do not fit.
+    pub fn scores(&self, labels: &Matrix, h: MatRef<'_>) -> Matrix {
+        match self {
+            Head::LeastSquares => least_squares(labels, h),
+            Head::Logistic { features, model, blend } => {
+                let mut scores = model.scores(Inputs::new(h, features.as_ref()));
+                if *blend != 0.0 {
+                    add_scaled(&mut scores, *blend, &least_squares(labels, h));
+                }
+                scores
+            }
+        }
+    }
+}
+
+/// h·Eᵀ.
+fn least_squares(labels: &Matrix, h: MatRef<'_>) -> Matrix {
+    let transposed = faer::Mat::from_fn(labels.cols(), labels.rows(), |j, i| f64::from(labels.row(i)[j]));
+    orth::multiply(h, &transposed)
+}
+
+/// to ← to + factor·from.
+fn add_scaled(to: &mut Matrix, factor: f32, from: &Matrix) {
+    use rayon::prelude::*;
+    let pairs = to.as_mut_slice().par_iter_mut().with_min_len(4096).zip(from.as_slice());
+    pairs.for_each(|(to, from)| *to += factor * from);
+}
