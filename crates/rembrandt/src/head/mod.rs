@@ -13,6 +13,7 @@
 //! training examples with projections that have not seen them. The two kinds of scores add up to better ones than
 //! either; [`Selection`] finds out how much of each to take, and the ridge.
 
+mod calibrate;
 mod crossfit;
 mod features;
 mod inputs;
@@ -21,6 +22,7 @@ mod objective;
 mod select;
 mod stochastic;
 
+pub use calibrate::Calibration;
 pub use crossfit::{Folds, out_of_fold};
 pub use features::{FeatureParams, Kernel, RandomFeatures};
 pub use inputs::{Inputs, project};
