@@ -46,7 +46,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         "ls" => Head::LeastSquares,
         name => {
             let loss = if name == "lr" { Loss::Softmax } else { Loss::Independent };
-            let folds = Folds { count: text("folds", "3").parse()?, seed: 1 };
+            let folds = Folds { count: text("folds", "3").parse()?, seed: 1, groups: None };
             let h = if folds.count >= 2 {
                 out_of_fold(&params, &train, &embedding.labels, folds, run)?
             } else {
@@ -77,7 +77,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             params.tolerance = number("tolerance", params.tolerance)?;
             let mut blend = blends[0];
             if ridges.len() * blends.len() > 1 {
-                let folds = Folds { count: folds.count.max(3), seed: 1 };
+                let folds = Folds { count: folds.count.max(3), seed: 1, groups: None };
                 let selection = Selection { ridges: &ridges, blends: &blends, folds };
                 let tried =
                     selection.choose(&params, (h.view(), features.as_ref()), targets, &embedding.labels, run)?;

@@ -72,6 +72,7 @@ pub mod metrics;
 pub mod model;
 mod run;
 pub mod solve;
+pub mod train;
 
 pub use data::{Examples, Moments, Shape, Side};
 pub use embed::{Embedding, Rembrandt};

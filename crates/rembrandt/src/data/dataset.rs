@@ -179,20 +179,26 @@ impl Dataset {
 
     /// Labels of every example, in memory.
     pub fn labels(&self) -> Result<Csr> {
-        let mut labels = Csr::new(true);
+        self.side(Side::Y)
+    }
+
+    /// Features of every example, in memory.
+    pub fn features(&self) -> Result<Csr> {
+        self.side(Side::X)
+    }
+
+    fn side(&self, side: Side) -> Result<Csr> {
         let mut valued = false;
         self.for_each_chunk(|chunk| {
-            valued |= chunk.side(Side::Y).rows.values.is_some();
+            valued |= chunk.side(side).rows.values.is_some();
             Ok(())
         })?;
-        if valued {
-            labels = Csr::new(false);
-        }
+        let mut all = Csr::new(!valued);
         self.for_each_chunk(|chunk| {
-            labels.extend_rows(chunk.side(Side::Y).rows, 0, chunk.rows());
+            all.extend_rows(chunk.side(side).rows, 0, chunk.rows());
             Ok(())
         })?;
-        Ok(labels)
+        Ok(all)
     }
 
     /// Weight of every example; absent when all are 1.
@@ -224,6 +230,32 @@ impl Dataset {
             Ok(())
         })?;
         Ok(out)
+    }
+
+    /// Some of the examples, copied into memory in their order; features, labels and names stay numbered as they are.
+    pub fn select(&self, keep: impl Fn(usize) -> bool) -> Result<Dataset> {
+        let (mut builder, mut blocks) = (ChunkBuilder::new(), Vec::new());
+        let mut store = |block| {
+            blocks.push(block);
+            Ok::<(), Error>(())
+        };
+        let (mut at, mut n) = (0, 0);
+        self.for_each_chunk(|chunk| {
+            let kept: Vec<usize> = (0..chunk.rows()).filter(|i| keep(at + i)).collect();
+            at += chunk.rows();
+            n += kept.len();
+            let (x, y) = (chunk.side(Side::X).rows, chunk.side(Side::Y).rows);
+            let mut rows = Rows { x: Csr::new(x.values.is_none()), y: Csr::new(y.values.is_none()), weights: None };
+            kept.iter().for_each(|i| {
+                rows.x.extend_rows(x, *i, i + 1);
+                rows.y.extend_rows(y, *i, i + 1);
+            });
+            rows.weights = chunk.weights.map(|w| kept.iter().map(|i| w[*i]).collect());
+            builder.push(&rows, &mut store)
+        })?;
+        builder.finish(&mut store)?;
+        let shape = Shape { n, ..self.shape };
+        Ok(Dataset::assemble(shape, Store::Memory(blocks), self.label_names.clone(), self.feature_names.clone()))
     }
 
     fn lock_scratch(&self) -> MutexGuard<'_, Scratch> {
@@ -412,6 +444,26 @@ mod tests {
         let expected = product();
         let pool = rayon::ThreadPoolBuilder::new().num_threads(4).build().unwrap();
         pool.install(|| (0..50).into_par_iter().for_each(|_| assert_eq!(product(), expected)));
+    }
+
+    #[test]
+    fn selected_examples_are_those_asked_for() {
+        let rows = rows(97, 60, 50);
+        let data = Dataset::in_chunks_of(16, &rows, 60, 50).unwrap();
+        let some = data.select(|i| i % 3 == 1).unwrap();
+        let mut expected = Rows { weights: Some(Vec::new()), ..Rows::new() };
+        for i in (0..97).filter(|i| i % 3 == 1) {
+            expected.x.extend_rows(rows.x.view(), i, i + 1);
+            expected.y.extend_rows(rows.y.view(), i, i + 1);
+            expected.weights.as_mut().unwrap().push(rows.weights.as_ref().unwrap()[i]);
+        }
+        assert_eq!(some.shape(), Shape { n: 32, d: 60, c: 50 });
+        assert_eq!(some.weights().unwrap(), expected.weights);
+        let z = Matrix::from_fn(60, 3, |i, j| (i * 3 + j) as f32);
+        let exact = Dataset::from_rows(&expected, 60, 50).unwrap();
+        assert_eq!(some.gather_features(z.view()).unwrap(), exact.gather_features(z.view()).unwrap());
+        assert_eq!(some.labels().unwrap().view().ids, expected.y.view().ids);
+        assert_eq!(data.select(|_| false).unwrap().shape().n, 0);
     }
 
     #[test]

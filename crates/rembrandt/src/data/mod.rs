@@ -1,6 +1,7 @@
 //! From files to products: readers, chunks, the cache file, and the trait through which algorithms see examples.
 
 pub(crate) mod adapt;
+pub(crate) mod alike;
 mod cache;
 mod chunk;
 mod dataset;

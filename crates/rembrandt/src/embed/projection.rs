@@ -1,13 +1,11 @@
 //! The projection by itself: the regression of features into an embedding that is already known.
 
-use super::cost::prefers_direct;
-use super::operator::{Operator, padded};
+use super::operator::padded;
 use super::params::Rembrandt;
-use super::regression::{Gram, Problem, Regression};
-use super::rembrandt::{adapt, centred_intercept, check_range};
-use crate::data::{Examples, Side};
+use super::rembrandt::centred_intercept;
+use crate::data::Examples;
 use crate::matrix::{MatRef, Matrix};
-use crate::{Error, Result, Run};
+use crate::{Error, Result, Run, Shape};
 
 impl Rembrandt {
     /// Finds the projection P and the intercept for `labels`, an embedding of the labels: the last step of
@@ -25,30 +23,26 @@ impl Rembrandt {
             let reason = format!("{} rows for the {} labels of the data", labels.rows(), original.shape().c);
             return Err(Error::parameter("labels", reason));
         }
-        let adapted = adapt(&params, original)?;
-        let data = adapted.as_ref().map_or(original, |a| a as &dyn Examples);
-        let (shape, x) = (data.shape(), data.moments(Side::X)?);
-        check_range(&x)?;
-        let direct = prefers_direct(&params, shape, x.entries);
-        let (lambda, stop) = self.own_projection().unwrap_or((self.ridge, self.stop()));
-        run.begin(if direct { 2 * shape.d } else { params.k.saturating_mul(2 * stop.steps + 1) } as u64);
-        let gram = if direct { Some(Gram::new(data, run)?) } else { None };
-        let constant = shape.d - original.shape().d;
-        let problem = Problem { params: &params, data, x: &x, constant: constant == 1, gram: gram.as_ref() };
-        let regression = Regression::new(&problem, lambda, stop)?;
-        let panel = if direct { usize::MAX } else { self.panel };
-        let operator = Operator { data, regression: &regression, panel };
-        let mut projection = Matrix::zeros(shape.d - constant, params.k);
-        let mut intercept = vec![0.0; params.k];
-        for (from, to) in operator.panels(params.k) {
-            let b = operator.right_side(&padded(labels.columns(from, to)), to - from, run, "projection")?;
-            let (p, _) = regression.solve(&b, to - from, run, "projection")?;
-            let proper = MatRef::new(shape.d - constant, to - from, p.cols(), p.as_slice());
-            projection.columns_mut(from, to).copy_from(proper);
-            if constant == 1 {
-                intercept[from..to].copy_from_slice(&p.row(shape.d - 1)[..to - from]);
+        let own = self.own_projection().unwrap_or((self.ridge, self.stop()));
+        let steps = own.1.steps;
+        let work = |direct: bool, shape: Shape| {
+            (if direct { 2 * shape.d } else { labels.cols().saturating_mul(2 * steps + 1) }) as u64
+        };
+        let (projection, mut intercept) = params.prepared(original, own, work, run, |problem, operator, run| {
+            let (d, constant) = (original.shape().d, problem.constant);
+            let mut projection = Matrix::zeros(d, params.k);
+            let mut intercept = vec![0.0; params.k];
+            for (from, to) in operator.panels(params.k) {
+                let b = operator.right_side(&padded(labels.columns(from, to)), to - from, run, "projection")?;
+                let (p, _) = operator.regression.solve(&b, to - from, run, "projection")?;
+                let proper = MatRef::new(d, to - from, p.cols(), p.as_slice());
+                projection.columns_mut(from, to).copy_from(proper);
+                if constant {
+                    intercept[from..to].copy_from_slice(&p.row(d)[..to - from]);
+                }
             }
-        }
+            Ok((projection, intercept))
+        })?;
         if self.center {
             intercept = centred_intercept(original, labels, &projection)?;
         }

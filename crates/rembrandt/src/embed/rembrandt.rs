@@ -26,7 +26,7 @@ use crate::kernel::columns::dot;
 use crate::matrix::{MatRef, Matrix};
 use crate::solve::cg::Stop;
 use crate::solve::{orth, random};
-use crate::{Error, Result, Run};
+use crate::{Error, Result, Run, Shape};
 
 /// Directions whose singular value is below this fraction of the largest carry no energy, only rounding.
 const NO_ENERGY: f64 = 1e-6;
@@ -66,31 +66,87 @@ impl Rembrandt {
     /// # Ok::<(), rembrandt::Error>(())
     /// ```
     pub fn fit(&self, data: &dyn Examples, run: &mut Run<'_>) -> Result<Embedding> {
+        self.fit_from(None, data, run)
+    }
+
+    /// The same from a start that is better than random, such as the embedding of a part of the examples: its columns
+    /// take the places of the first random ones, so that fewer passes do.
+    pub fn fit_from(&self, start: Option<&Matrix>, data: &dyn Examples, run: &mut Run<'_>) -> Result<Embedding> {
+        self.check_start(start, data)?;
+        let own = (self.ridge, self.stop());
+        self.prepared(
+            data,
+            own,
+            |direct, shape| self.work(shape, direct),
+            run,
+            |problem, operator, run| {
+                let found = self.find_labels(start, operator, run)?;
+                self.account(problem, operator, data, found, run)
+            },
+        )
+    }
+
+    /// The embedding of the labels alone, without projection, spectrum and report, for whoever needs no more.
+    pub fn fit_labels(&self, start: Option<&Matrix>, data: &dyn Examples, run: &mut Run<'_>) -> Result<Matrix> {
+        self.check_start(start, data)?;
+        let own = (self.ridge, self.stop());
+        self.prepared(
+            data,
+            own,
+            |direct, shape| self.work(shape, direct),
+            run,
+            |_, operator, run| Ok(self.find_labels(start, operator, run)?.labels),
+        )
+    }
+
+    fn check_start(&self, start: Option<&Matrix>, data: &dyn Examples) -> Result<()> {
         self.check(data.shape())?;
-        match &adapt(self, data)? {
-            Some(adapted) => self.fit_adapted(adapted, data, run),
-            None => self.fit_adapted(data, data, run),
+        match start.filter(|start| start.rows() != data.shape().c) {
+            Some(start) => {
+                let reason = format!("{} rows for the {} labels of the data", start.rows(), data.shape().c);
+                Err(Error::parameter("start", reason))
+            }
+            None => Ok(()),
         }
     }
 
-    fn fit_adapted(&self, data: &dyn Examples, original: &dyn Examples, run: &mut Run<'_>) -> Result<Embedding> {
-        let shape = data.shape();
-        let x = data.moments(Side::X)?;
+    /// Sets the regressions up, with a relative ridge and a stopping rule, and hands them to `f`. `work` counts the
+    /// columns that will be multiplied, given whether the solver is direct and the shape of the data.
+    pub(super) fn prepared<T>(
+        &self,
+        original: &dyn Examples,
+        (lambda, stop): (f64, Stop),
+        work: impl FnOnce(bool, Shape) -> u64,
+        run: &mut Run<'_>,
+        f: impl FnOnce(&Problem<'_>, &Operator<'_>, &mut Run<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let adapted = adapt(self, original)?;
+        let data = adapted.as_ref().map_or(original, |a| a as &dyn Examples);
+        let (shape, x) = (data.shape(), data.moments(Side::X)?);
         check_range(&x)?;
-        let width = self.columns(shape);
         let direct = prefers_direct(self, shape, x.entries);
-        run.begin(self.work(shape, direct));
+        run.begin(work(direct, shape));
         let gram = if direct { Some(Gram::new(data, run)?) } else { None };
         let constant = shape.d > original.shape().d;
         let problem = Problem { params: self, data, x: &x, constant, gram: gram.as_ref() };
-        let inner = Regression::new(&problem, self.ridge, self.stop())?;
+        let regression = Regression::new(&problem, lambda, stop)?;
         // A factorisation solves all columns at once, so that their grouping cannot show in the result.
         let panel = if direct { usize::MAX } else { self.panel };
-        let operator = Operator { data, regression: &inner, panel };
+        f(&problem, &Operator { data, regression: &regression, panel }, run)
+    }
 
+    /// The range finder.
+    fn find_labels(&self, start: Option<&Matrix>, operator: &Operator<'_>, run: &mut Run<'_>) -> Result<Found> {
+        let shape = operator.data.shape();
         // Q ← randn(c, k+p)
-        let mut q = Matrix::zeros(shape.c, width);
+        let mut q = Matrix::zeros(shape.c, self.columns(shape));
         random::fill_normal(&mut q, 0, self.seed);
+        if let Some(start) = start {
+            let known = start.cols().min(q.cols());
+            q.columns_mut(0, known).copy_from(start.columns(0, known));
+            let rank = orth::orthonormalize(&mut q);
+            orth::complete(&mut q, rank, self.seed ^ COMPLETION);
+        }
         let mut tally = Tally::default();
         for pass in 0..self.passes {
             // Q ← orthogonalize(M Q)
@@ -101,8 +157,21 @@ impl Rembrandt {
         // T ← M Q, one more regression; E ← the top left singular vectors of T, half a power step better than Q's own.
         operator.apply(&mut q, &mut tally, run)?;
         let (labels, rank) = top_left(q, self.k, self.seed)?;
+        Ok(Found { labels, rank, tally })
+    }
 
-        let mut fitted = self.project(&problem, &operator, &labels, rank, run)?;
+    /// The projection, and how good the embedding is.
+    fn account(
+        &self,
+        problem: &Problem<'_>,
+        operator: &Operator<'_>,
+        original: &dyn Examples,
+        Found { labels, rank, tally }: Found,
+        run: &mut Run<'_>,
+    ) -> Result<Embedding> {
+        let (shape, inner) = (operator.data.shape(), operator.regression);
+        let (width, direct) = (self.columns(shape), problem.gram.is_some());
+        let mut fitted = self.project(problem, operator, &labels, rank, run)?;
         if self.center {
             fitted.intercept = centred_intercept(original, &labels, &fitted.projection)?;
         }
@@ -204,6 +273,13 @@ impl Rembrandt {
     }
 }
 
+/// What the range finder found.
+struct Found {
+    labels: Matrix,
+    rank: usize,
+    tally: Tally,
+}
+
 struct Fitted {
     projection: Matrix,
     intercept: Vec<f32>,
@@ -214,7 +290,7 @@ struct Fitted {
 }
 
 /// The examples as the parameters want them seen, when that is not as they are.
-pub(super) fn adapt<'a>(params: &Rembrandt, data: &'a dyn Examples) -> Result<Option<Adapted<'a>>> {
+fn adapt<'a>(params: &Rembrandt, data: &'a dyn Examples) -> Result<Option<Adapted<'a>>> {
     Ok(match (params.center, params.bias) {
         // Centred data have no use for a constant feature: it would be 0.
         (true, _) => Some(Adapted::new(data, Change::Center)?),
@@ -256,7 +332,7 @@ pub(super) fn centred_intercept(data: &dyn Examples, labels: &Matrix, projection
 }
 
 /// Products are kept in `f32`: features whose squares leave its range by their sheer size are refused.
-pub(super) fn check_range(x: &Moments) -> Result<()> {
+fn check_range(x: &Moments) -> Result<()> {
     let largest = x.square.iter().fold(0.0, |max: f64, s| max.max(*s));
     let wrong = match largest {
         v if v > LARGEST_SQUARE => "too large to be squared; scale the features down",

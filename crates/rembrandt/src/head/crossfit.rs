@@ -5,19 +5,22 @@ use crate::data::{Dataset, Examples, Reweighted};
 use crate::matrix::Matrix;
 use crate::{Error, Rembrandt, Result, Run};
 
-/// A division of the examples into parts. Where an example belongs depends on its number and the seed alone.
+/// A division of the examples into parts. Where an example belongs depends on its number, or that of its group, and on
+/// the seed alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Folds {
+pub struct Folds<'a> {
     /// Number of parts, 2 or more.
     pub count: usize,
     /// Another seed is another division.
     pub seed: u64,
+    /// The group of each example: those of one group stay together. Absent: every example is by itself.
+    pub groups: Option<&'a [u32]>,
 }
 
-impl Folds {
+impl Folds<'_> {
     /// The part of example `row`.
     pub fn of(&self, row: usize) -> usize {
-        let key = (row as u64).to_le_bytes();
+        let key = self.groups.map_or(row as u64, |groups| u64::from(groups[row])).to_le_bytes();
         (xxhash_rust::xxh3::xxh3_64_with_seed(&key, self.seed) % self.count as u64) as usize
     }
 }
@@ -28,7 +31,7 @@ pub fn out_of_fold(
     params: &Rembrandt,
     data: &Dataset,
     labels: &Matrix,
-    folds: Folds,
+    folds: Folds<'_>,
     run: &mut Run<'_>,
 ) -> Result<Matrix> {
     if folds.count < 2 {
@@ -72,7 +75,8 @@ mod tests {
 
     #[test]
     fn every_row_comes_from_a_projection_that_has_not_seen_it() {
-        let (params, folds) = (Rembrandt { bias: true, ..Rembrandt::new(4) }, Folds { count: 3, seed: 9 });
+        let (params, folds) =
+            (Rembrandt { bias: true, ..Rembrandt::new(4) }, Folds { count: 3, seed: 9, groups: None });
         let (all, run) = (data(|_| true), &mut Run::default());
         let embedding = params.fit(&all, run).unwrap();
         let found = out_of_fold(&params, &all, &embedding.labels, folds, run).unwrap();
@@ -86,7 +90,7 @@ mod tests {
                 pairs.for_each(|(a, b)| assert!((a - b).abs() < 1e-4, "row {i}: {a} and {b}"));
             }
         }
-        assert!(out_of_fold(&params, &all, &embedding.labels, Folds { count: 1, seed: 1 }, run).is_err());
+        assert!(out_of_fold(&params, &all, &embedding.labels, Folds { count: 1, seed: 1, groups: None }, run).is_err());
     }
 
     #[test]
@@ -101,7 +105,7 @@ mod tests {
 
     #[test]
     fn folds_are_about_equal() {
-        let folds = Folds { count: 4, seed: 3 };
+        let folds = Folds { count: 4, seed: 3, groups: None };
         let mut sizes = [0; 4];
         (0..10_000).for_each(|i| sizes[folds.of(i)] += 1);
         assert!(sizes.iter().all(|size| (2300..2700).contains(size)), "{sizes:?}");
@@ -116,7 +120,8 @@ mod tests {
         (0..300).for_each(|i| example(&mut rows, i));
         let h = project(&embedding, rows.x.view());
         let targets = Targets { labels: rows.y.view(), count: 5, example_weights: None, label_weights: None };
-        let selection = Selection { ridges: &[1.0, 1e6], blends: &[0.0, 2.0], folds: Folds { count: 3, seed: 1 } };
+        let selection =
+            Selection { ridges: &[1.0, 1e6], blends: &[0.0, 2.0], folds: Folds { count: 3, seed: 1, groups: None } };
         let head = LogisticParams { steps: 30, ..LogisticParams::new(Loss::Softmax) };
         let tried = selection.choose(&head, (h.view(), None), targets, &embedding.labels, run).unwrap();
         assert_eq!(tried.len(), 4);

@@ -25,6 +25,7 @@ mod stochastic;
 pub use calibrate::Calibration;
 pub use crossfit::{Folds, out_of_fold};
 pub use features::{FeatureParams, Kernel, RandomFeatures};
+pub(crate) use inputs::add_intercept;
 pub use inputs::{Inputs, project};
 pub use logistic::{Logistic, LogisticParams, LogisticReport};
 pub use objective::{Loss, Targets};
@@ -69,13 +70,13 @@ impl Head {
 }
 
 /// h·Eᵀ.
-fn least_squares(labels: &Matrix, h: MatRef<'_>) -> Matrix {
+pub(crate) fn least_squares(labels: &Matrix, h: MatRef<'_>) -> Matrix {
     let transposed = faer::Mat::from_fn(labels.cols(), labels.rows(), |j, i| f64::from(labels.row(i)[j]));
     orth::multiply(h, &transposed)
 }
 
 /// to ← to + factor·from.
-fn add_scaled(to: &mut Matrix, factor: f32, from: &Matrix) {
+pub(crate) fn add_scaled(to: &mut Matrix, factor: f32, from: &Matrix) {
     use rayon::prelude::*;
     let pairs = to.as_mut_slice().par_iter_mut().with_min_len(4096).zip(from.as_slice());
     pairs.for_each(|(to, from)| *to += factor * from);

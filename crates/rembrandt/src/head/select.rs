@@ -23,7 +23,7 @@ pub struct Selection<'a> {
     /// Factors of the least-squares score.
     pub blends: &'a [f32],
     /// Fold 0 is kept out.
-    pub folds: Folds,
+    pub folds: Folds<'a>,
 }
 
 /// One choice, and how good it was.

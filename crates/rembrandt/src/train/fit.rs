@@ -1,0 +1,149 @@
+//! The training itself, once the settings are chosen.
+
+use std::time::Instant;
+
+use super::params::{HeadKind, TrainParams, Tuning};
+use super::report::TrainReport;
+use super::search::{Chosen, search};
+use crate::csr::Csr;
+use crate::data::{Dataset, Examples, alike};
+use crate::head::{
+    Calibration, FeatureParams, Folds, Head, Inputs, LogisticParams, RandomFeatures, Targets, add_intercept,
+    out_of_fold,
+};
+use crate::matrix::{MatRef, Matrix};
+use crate::metrics::Propensities;
+use crate::solve::orth;
+use crate::{Embedding, Rembrandt, Result, Run};
+
+/// Seed of the parts for cross-fitting.
+const CROSS: u64 = 0xc405;
+
+/// What a training makes.
+#[derive(Clone, Debug)]
+pub struct Trained {
+    /// Embedding and projection of all examples.
+    pub embedding: Embedding,
+    /// The head.
+    pub head: Head,
+    /// How scores become probabilities.
+    pub calibration: Calibration,
+    /// The probability from which predicting a label makes its F1 largest.
+    pub thresholds: Vec<f32>,
+    /// Training examples of each label.
+    pub counts: Vec<u64>,
+    /// Mean of h over the examples.
+    pub mean: Vec<f32>,
+    /// Covariance of h over the examples, k×k.
+    pub covariance: Matrix,
+    /// The parameters, with what was chosen put in.
+    pub params: TrainParams,
+    /// How it went.
+    pub report: TrainReport,
+    /// Seconds of each stage, in order.
+    pub seconds: Vec<(&'static str, f64)>,
+}
+
+impl TrainParams {
+    /// Trains on `data`.
+    ///
+    /// The result is the same to the last bit for any number of threads, unless the time for tuning cut it short.
+    pub fn fit(&self, data: &Dataset, tuning: &Tuning, run: &mut Run<'_>) -> Result<Trained> {
+        self.check(data)?;
+        let mut clock = Clock { last: Instant::now(), seconds: Vec::new() };
+        let groups = alike::groups(data)?;
+        clock.stage("comparing");
+        let Chosen { setting, blend, held_out, calibration, thresholds, start, tried, cut_short } =
+            search(data, &groups, self, tuning, run)?;
+        clock.stage("tuning");
+
+        let params = TrainParams {
+            k: Some(setting.k),
+            ridge: Some(setting.ridge),
+            logistic: LogisticParams { ridge: setting.head_ridge, loss: self.head.loss(), ..self.logistic },
+            blend,
+            features: self.features.map(|f| FeatureParams { bandwidth: setting.bandwidth, ..f }),
+            ..self.clone()
+        };
+        // The start is nearly as good as one pass would make it.
+        let shape = data.shape();
+        let embed = Rembrandt { passes: self.embedding.passes.saturating_sub(1), ..params.rembrandt(shape) };
+        let embedding = embed.fit_from(Some(&start), data, run)?;
+        drop(start);
+        clock.stage("embedding");
+
+        let mut h = data.gather_features(embedding.projection.view())?;
+        add_intercept(&mut h, &embedding.intercept);
+        let (mean, covariance) = moments(h.view());
+        let labels = data.labels()?;
+        let counts = counts(&labels, shape.c);
+        let (head, report) = match self.head {
+            HeadKind::LeastSquares => (Head::LeastSquares, None),
+            _ => {
+                if self.folds > 0 {
+                    drop(h);
+                    let folds = Folds { count: self.folds, seed: CROSS, groups: Some(&groups) };
+                    h = out_of_fold(&embed, data, &embedding.labels, folds, run)?;
+                }
+                clock.stage("cross-fitting");
+                let features = params.features.map(|f| RandomFeatures::draw(&f, h.view())).transpose()?;
+                let weights = data.weights()?;
+                let targets = Targets {
+                    labels: labels.view(),
+                    count: shape.c,
+                    example_weights: weights.as_deref(),
+                    label_weights: self.label_weights.as_deref(),
+                };
+                let (mut model, report) =
+                    params.logistic.fit(Inputs::new(h.view(), features.as_ref()), targets, run)?;
+                if let Some(propensity) = self.propensity {
+                    let propensities = Propensities::new(propensity, &counts, shape.n as u64)?;
+                    lift(&mut model.weights, &propensities, calibration.scale);
+                }
+                (Head::Logistic { features, model, blend }, Some(report))
+            }
+        };
+        clock.stage("head");
+        let report = TrainReport { held_out, tried, cut_short, embedding: embedding.report.clone(), head: report };
+        let seconds = clock.seconds;
+        Ok(Trained { embedding, head, calibration, thresholds, counts, mean, covariance, params, report, seconds })
+    }
+}
+
+/// Adds the logarithm of the inverse propensity to the log-odds of each label: what is predicted is then, in the
+/// propensity model, how likely a label applies and not how likely it was given.
+fn lift(weights: &mut Matrix, propensities: &Propensities, scale: f32) {
+    let constant = weights.cols() - 1;
+    for label in 0..weights.rows() {
+        weights.row_mut(label)[constant] += propensities.inverse(label as u32).ln() as f32 / scale;
+    }
+}
+
+/// Examples of each label.
+fn counts(labels: &Csr, c: usize) -> Vec<u64> {
+    let mut counts = vec![0; c];
+    labels.view().ids.iter().for_each(|label| counts[*label as usize] += 1);
+    counts
+}
+
+/// Mean and covariance of the rows of `h`.
+fn moments(h: MatRef<'_>) -> (Vec<f32>, Matrix) {
+    let (n, k) = (h.rows().max(1) as f64, h.cols());
+    let ones = Matrix::from_fn(h.rows(), 1, |_, _| 1.0);
+    let (square, sum) = (orth::inner(h, h), orth::inner(ones.view(), h));
+    let mean: Vec<f64> = (0..k).map(|j| sum[(0, j)] / n).collect();
+    let covariance = Matrix::from_fn(k, k, |i, j| (square[(i, j)] / n - mean[i] * mean[j]) as f32);
+    (mean.into_iter().map(|v| v as f32).collect(), covariance)
+}
+
+struct Clock {
+    last: Instant,
+    seconds: Vec<(&'static str, f64)>,
+}
+
+impl Clock {
+    fn stage(&mut self, name: &'static str) {
+        self.seconds.push((name, self.last.elapsed().as_secs_f64()));
+        self.last = Instant::now();
+    }
+}

@@ -1,0 +1,161 @@
+//! What to train, and what to choose by trial.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::data::{Dataset, Examples, Shape, Side};
+use crate::head::{FeatureParams, LogisticParams, Loss};
+use crate::metrics::Propensity;
+use crate::{Error, Rembrandt, Result};
+
+/// Dimensions to begin with, where nobody says how many.
+const FIRST_K: usize = 256;
+/// The real ridge in squared lengths of a mean example, where nobody says otherwise. A ridge of that size makes the
+/// projection believe its examples as much as this many copies of nothing.
+pub(super) const FIRST_RIDGE: f64 = 4.0;
+
+/// The kind of head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HeadKind {
+    /// Least squares: nothing to train beyond the embedding.
+    LeastSquares,
+    /// Softmax (LR): one label per example.
+    Softmax,
+    /// Independent logistic regressions (ILR): any number of labels per example.
+    Independent,
+}
+
+impl HeadKind {
+    /// Softmax for data in which every example has one label, independent labels for all others.
+    pub fn suited(data: &Dataset) -> Result<HeadKind> {
+        let labels = data.labels()?;
+        let single = (0..labels.rows()).all(|i| labels.view().row(i).0.len() == 1);
+        Ok(if single { HeadKind::Softmax } else { HeadKind::Independent })
+    }
+
+    /// What the probabilities of its labels are like.
+    pub fn loss(self) -> Loss {
+        if self == HeadKind::Softmax { Loss::Softmax } else { Loss::Independent }
+    }
+}
+
+/// How to train. Plain data; checked before any work.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TrainParams {
+    /// The kind of head.
+    pub head: HeadKind,
+    /// Dimensions of the embedding; absent: 256, or as many as there are labels or features, or what tuning finds.
+    pub k: Option<usize>,
+    /// Relative ridge λ of the embedding; absent: what makes the real ridge four squared lengths of a mean example,
+    /// or what tuning finds.
+    pub ridge: Option<f64>,
+    /// The other parameters of the embedding; `k` and `ridge` here do not count.
+    pub embedding: Rembrandt,
+    /// How the head is trained; its ridge is where tuning begins. The kind of probabilities follows from the head.
+    pub logistic: LogisticParams,
+    /// How much of the least-squares score to add to the logistic one; where tuning begins.
+    pub blend: f32,
+    /// Random features between the embedding and the head.
+    pub features: Option<FeatureParams>,
+    /// Parts for cross-fitting: h of each part comes from a projection fitted to the others. 0 trains the head on
+    /// the h that the examples have themselves, which is only good when there are far more examples than features.
+    pub folds: usize,
+    /// Rank as if every label had been given as often as it applies: those that tend to be forgotten move up.
+    pub propensity: Option<Propensity>,
+    /// What a mistake on each label counts; absent: 1. For independent labels.
+    pub label_weights: Option<Vec<f32>>,
+}
+
+impl TrainParams {
+    /// The defaults for a kind of head.
+    pub fn new(head: HeadKind) -> TrainParams {
+        let embedding = Rembrandt { passes: 1, ..Rembrandt::default() };
+        let logistic = LogisticParams { ridge: 16.0, ..LogisticParams::new(head.loss()) };
+        let (features, propensity, label_weights) = (None, None, None);
+        let blend = if head == HeadKind::Independent { 4.0 } else { 0.0 };
+        TrainParams {
+            head,
+            k: None,
+            ridge: None,
+            embedding,
+            logistic,
+            blend,
+            features,
+            folds: 3,
+            propensity,
+            label_weights,
+        }
+    }
+
+    /// Checks everything against the data, before any work.
+    pub fn check(&self, data: &Dataset) -> Result<()> {
+        let shape = data.shape();
+        self.rembrandt(shape).check(shape)?;
+        if self.folds == 1 {
+            return Err(Error::parameter("folds", "one part leaves nothing to fit to: use 0, or 2 or more"));
+        }
+        if !self.blend.is_finite() || self.blend < 0.0 {
+            return Err(Error::parameter("blend", "must be a finite number, zero or more"));
+        }
+        let least_squares = self.head == HeadKind::LeastSquares;
+        if least_squares && (self.propensity.is_some() || self.features.is_some() || self.label_weights.is_some()) {
+            let reason = "least squares has no head that could use propensities, random features or label weights";
+            return Err(Error::parameter("head", reason));
+        }
+        if self.head == HeadKind::Softmax && data.nnz(Side::Y) == 0 {
+            return Err(Error::Data("no example has a label: there is nothing to learn".into()));
+        }
+        if self.label_weights.as_ref().is_some_and(|weights| weights.len() != shape.c) {
+            return Err(Error::parameter("label_weights", format!("give one for each of the {} labels", shape.c)));
+        }
+        Ok(())
+    }
+
+    /// The dimensions to begin with.
+    pub(super) fn first_k(&self, shape: Shape) -> usize {
+        self.k.unwrap_or_else(|| FIRST_K.min(shape.c).min(shape.d).max(1))
+    }
+
+    /// The relative ridge to begin with.
+    pub(super) fn first_ridge(&self, shape: Shape) -> f64 {
+        self.ridge.unwrap_or(FIRST_RIDGE * shape.d as f64 / shape.n.max(1) as f64)
+    }
+
+    /// The embedding to begin with.
+    pub(super) fn rembrandt(&self, shape: Shape) -> Rembrandt {
+        Rembrandt { k: self.first_k(shape), ridge: self.first_ridge(shape), ..self.embedding.clone() }
+    }
+}
+
+/// What to choose on held-out examples, and how long that may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tuning {
+    /// Time for trials. Where it ends the search early, the choice depends on the speed of the machine, and the report
+    /// says so.
+    pub budget: Duration,
+    /// Choose the dimensions.
+    pub k: bool,
+    /// Choose the ridge of the embedding.
+    pub ridge: bool,
+    /// Choose the ridge of the head.
+    pub strength: bool,
+    /// Choose how much of the least-squares score to add.
+    pub blend: bool,
+    /// Choose the bandwidth of random features.
+    pub bandwidth: bool,
+}
+
+impl Tuning {
+    /// Chooses nothing.
+    pub fn off() -> Tuning {
+        let none = false;
+        Tuning { budget: Duration::ZERO, k: none, ridge: none, strength: none, blend: none, bandwidth: none }
+    }
+
+    /// Chooses everything within a time.
+    pub fn within(budget: Duration) -> Tuning {
+        Tuning { budget, k: true, ridge: true, strength: true, blend: true, bandwidth: true }
+    }
+}

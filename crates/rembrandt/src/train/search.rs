@@ -1,0 +1,262 @@
+//! The search for good settings: one thing at a time, each as far as it helps.
+//!
+//! The ridge of the embedding matters most on text and is searched first, in a few dimensions; then the number of
+//! dimensions, doubled as long as that pays; then the strength of the head. How much of the least-squares score to add
+//! costs nothing to find out, and is found out for every setting.
+
+use std::time::Instant;
+
+use super::params::{TrainParams, Tuning};
+use super::report::{HeldOut, Tried};
+use super::trial::{Setting, Trial};
+use crate::csr::Csr;
+use crate::data::{Dataset, Examples};
+use crate::head::{Calibration, Loss};
+use crate::matrix::Matrix;
+use crate::metrics::{best_f1_thresholds, rank};
+use crate::{Result, Run};
+
+/// Examples that should decide; with fewer in a part, several parts do in turn.
+const ENOUGH_DECIDING: usize = 5000;
+/// Parts that decide in turn, at most.
+const MOST_TRIALS: usize = 4;
+/// Parts of the least-squares score to choose from.
+const BLENDS: [f32; 6] = [0.0, 2.0, 4.0, 8.0, 16.0, 32.0];
+/// Factors between neighbouring ridges of the embedding, of the head, and bandwidths.
+const RIDGE_STEP: f64 = 2.0;
+const HEAD_RIDGE_STEP: f64 = 4.0;
+const BANDWIDTH_STEP: f64 = 3.0;
+/// Steps of a search in one direction, at most.
+const MOST_STEPS: usize = 6;
+/// Dimensions are doubled while the least-squares score gains this much from the last doubling.
+const GAIN_OF_DOUBLING: f64 = 0.002;
+/// Dimensions that tuning goes up to.
+const MOST_DIMENSIONS: usize = 1024;
+/// Labels of an example whose probabilities tell thresholds.
+const CANDIDATES: usize = 50;
+
+/// What the search found.
+pub(super) struct Chosen {
+    pub setting: Setting,
+    pub blend: f32,
+    pub held_out: HeldOut,
+    pub calibration: Calibration,
+    pub thresholds: Vec<f32>,
+    /// The embedding of a part of the examples, a good start for that of all.
+    pub start: Matrix,
+    pub tried: Vec<Tried>,
+    pub cut_short: bool,
+}
+
+/// Tries settings on held-out examples.
+pub(super) fn search(
+    data: &Dataset,
+    groups: &[u32],
+    params: &TrainParams,
+    tuning: &Tuning,
+    run: &mut Run<'_>,
+) -> Result<Chosen> {
+    let shape = data.shape();
+    let mut search = Search {
+        params,
+        tuning,
+        started: Instant::now(),
+        trials: Vec::new(),
+        tried: Vec::new(),
+        best: None,
+        cut_short: false,
+        single: params.head.loss() == Loss::Softmax,
+    };
+    let mut setting = Setting {
+        k: params.first_k(shape),
+        ridge: params.first_ridge(shape),
+        head_ridge: params.logistic.ridge,
+        bandwidth: params.features.map_or(1.0, |f| f.bandwidth),
+    };
+    let rotations = if *tuning == Tuning::off() { 1 } else { search.rotations(shape.n) };
+    for rotation in 0..rotations {
+        let mut trial = Trial::new(data, params, groups, rotation)?;
+        trial.embed(setting.k, setting.ridge, run)?;
+        search.trials.push(trial);
+    }
+    search.evaluate(setting, run)?;
+    if tuning.ridge {
+        setting = search.climb(RIDGE_STEP, |s| &mut s.ridge, run)?;
+    }
+    if tuning.bandwidth && params.features.is_some() {
+        setting = search.climb(BANDWIDTH_STEP, |s| &mut s.bandwidth, run)?;
+    }
+    if tuning.k {
+        search.widen(setting, shape.c.min(shape.d), run)?;
+    }
+    if tuning.strength && params.head != super::HeadKind::LeastSquares {
+        search.climb(HEAD_RIDGE_STEP, |s| &mut s.head_ridge, run)?;
+    }
+    search.finish(data)
+}
+
+struct Search<'a> {
+    params: &'a TrainParams,
+    tuning: &'a Tuning,
+    started: Instant,
+    trials: Vec<Trial<'a>>,
+    tried: Vec<Tried>,
+    best: Option<Best>,
+    cut_short: bool,
+    /// Whether examples have one label.
+    single: bool,
+}
+
+/// The best settings so far, and what they made of the examples that decide.
+struct Best {
+    setting: Setting,
+    blend: f32,
+    held_out: HeldOut,
+    scores: Vec<Matrix>,
+}
+
+impl Search<'_> {
+    fn rotations(&self, n: usize) -> usize {
+        ENOUGH_DECIDING.div_ceil((n / super::trial::PARTS).max(1)).clamp(1, MOST_TRIALS)
+    }
+
+    /// Whether the time is over.
+    fn late(&mut self) -> bool {
+        self.cut_short |= self.started.elapsed() >= self.tuning.budget;
+        self.cut_short
+    }
+
+    /// Tries a setting on every trial and remembers it if it is the best; returns its quality.
+    fn evaluate(&mut self, setting: Setting, run: &mut Run<'_>) -> Result<f64> {
+        let scored = self.trials.iter_mut().map(|trial| trial.scores(&setting, run)).collect::<Result<Vec<_>>>()?;
+        let least_squares = self.params.head == super::HeadKind::LeastSquares;
+        let blends = match self.tuning.blend && !least_squares {
+            true => &BLENDS[..],
+            false => std::slice::from_ref(&self.params.blend),
+        };
+        let mut found: Option<Best> = None;
+        for blend in blends {
+            let scores: Vec<Matrix> = scored.iter().map(|scored| scored.blended(*blend)).collect();
+            let parts: Vec<HeldOut> = self.trials.iter().zip(&scores).map(|(trial, s)| trial.precision(s)).collect();
+            let held_out = mean(&parts);
+            if found.as_ref().is_none_or(|f| held_out.quality(self.single) > f.held_out.quality(self.single)) {
+                found = Some(Best { setting, blend: *blend, held_out, scores });
+            }
+        }
+        let Some(found) = found else { unreachable!("there is at least one blend") };
+        self.tried.push(Tried {
+            k: setting.k,
+            ridge: setting.ridge,
+            head_ridge: (!least_squares).then_some(setting.head_ridge),
+            blend: found.blend,
+            bandwidth: self.params.features.map(|_| setting.bandwidth),
+            held_out: found.held_out,
+        });
+        let quality = found.held_out.quality(self.single);
+        if self.best.as_ref().is_none_or(|best| quality > best.held_out.quality(self.single)) {
+            self.best = Some(found);
+        }
+        Ok(quality)
+    }
+
+    fn best(&self) -> &Best {
+        self.best.as_ref().expect("a setting was tried before the search began")
+    }
+
+    /// Goes up or down from the best setting, in the direction that helps, until it does not.
+    fn climb(&mut self, step: f64, field: fn(&mut Setting) -> &mut f64, run: &mut Run<'_>) -> Result<Setting> {
+        let start = self.best().setting;
+        for factor in [step, step.recip()] {
+            let mut quality = self.best().held_out.quality(self.single);
+            let mut setting = start;
+            for _ in 0..MOST_STEPS {
+                if self.late() {
+                    return Ok(self.best().setting);
+                }
+                *field(&mut setting) *= factor;
+                let found = self.evaluate(setting, run)?;
+                if found <= quality {
+                    break;
+                }
+                quality = found;
+            }
+            // What one direction gained, the other one would lose.
+            if self.best().setting != start {
+                break;
+            }
+        }
+        Ok(self.best().setting)
+    }
+
+    /// Doubles the dimensions while that helps.
+    fn widen(&mut self, mut setting: Setting, most: usize, run: &mut Run<'_>) -> Result<()> {
+        let most = most.min(MOST_DIMENSIONS);
+        while setting.k < most && !self.late() {
+            // The last doubling tells whether the next is worth its price.
+            let half = Setting { k: (setting.k / 2).max(1), ..setting };
+            let mut gain = 0.0;
+            for trial in &mut self.trials {
+                let whole = trial.precision_of_squares(&setting, run)?.quality(self.single);
+                gain += whole - trial.precision_of_squares(&half, run)?.quality(self.single);
+            }
+            if gain / (self.trials.len() as f64) < GAIN_OF_DOUBLING {
+                break;
+            }
+            let wider = Setting { k: (2 * setting.k).min(most), ..setting };
+            let before = self.best().held_out.quality(self.single);
+            for trial in &mut self.trials {
+                trial.embed(wider.k, wider.ridge, run)?;
+            }
+            if self.evaluate(wider, run)? <= before {
+                break;
+            }
+            setting = wider;
+        }
+        Ok(())
+    }
+
+    /// Probabilities and thresholds from what the best settings made of the examples that decide.
+    fn finish(self, data: &Dataset) -> Result<Chosen> {
+        let Search { mut trials, tried, best, cut_short, params, .. } = self;
+        let Best { setting, blend, held_out, scores } = best.expect("a setting was tried");
+        let (all, truth) = together(&scores, &trials);
+        let calibration = Calibration::fit(params.head.loss(), &all, truth.view());
+        let thresholds = thresholds(&calibration, all, data)?;
+        let start = std::mem::replace(&mut trials[0].embedding, Matrix::zeros(0, 0));
+        Ok(Chosen { setting, blend, held_out, calibration, thresholds, start, tried, cut_short })
+    }
+}
+
+fn mean(parts: &[HeldOut]) -> HeldOut {
+    let examples = parts.iter().map(|p| p.examples).sum();
+    let mean = |f: fn(&HeldOut) -> f64| {
+        parts.iter().map(|p| f(p) * p.examples as f64).sum::<f64>() / (examples as f64).max(f64::MIN_POSITIVE)
+    };
+    HeldOut { examples, p1: mean(|p| p.p1), p3: mean(|p| p.p3), p5: mean(|p| p.p5) }
+}
+
+/// Scores and true labels of all examples that decided.
+fn together(scores: &[Matrix], trials: &[Trial<'_>]) -> (Matrix, Csr) {
+    let cols = scores[0].cols();
+    let all: Vec<f32> = scores.iter().flat_map(|s| s.as_slice()).copied().collect();
+    let mut truth = Csr::new(true);
+    trials.iter().for_each(|t| truth.extend_rows(t.truth().view(), 0, t.truth().rows()));
+    (Matrix::from_vec(truth.rows(), cols, all), truth)
+}
+
+/// Where predicting a label pays, by the probabilities of examples that were held out.
+fn thresholds(calibration: &Calibration, mut scores: Matrix, data: &Dataset) -> Result<Vec<f32>> {
+    let mut probabilities = Csr::new(false);
+    for i in 0..scores.rows() {
+        let row = scores.row_mut(i);
+        calibration.apply(row);
+        let mut best = rank(row, CANDIDATES);
+        best.sort_unstable();
+        best.iter().for_each(|label| probabilities.push(*label, calibration.probability(row[*label as usize])));
+        probabilities.end_row();
+    }
+    let moments = data.moments(crate::Side::Y)?;
+    let prior: Vec<f64> =
+        moments.sum.iter().map(|sum| (sum / moments.weight.max(f64::MIN_POSITIVE)).min(1.0)).collect();
+    best_f1_thresholds(probabilities.view(), &prior)
+}

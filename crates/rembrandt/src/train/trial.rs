@@ -1,0 +1,205 @@
+//! One division of the examples, on which settings are tried.
+
+use super::params::{HeadKind, TrainParams};
+use super::report::HeldOut;
+use crate::csr::Csr;
+use crate::data::{Dataset, Examples, Shape};
+use crate::head::{FeatureParams, Folds, Inputs, Logistic, LogisticParams, RandomFeatures, Targets, add_intercept};
+use crate::head::{add_scaled, least_squares};
+use crate::matrix::Matrix;
+use crate::metrics::{precision_at, rank};
+use crate::{Rembrandt, Result, Run};
+use rayon::prelude::*;
+
+/// Parts of a division: one decides, one trains the head, the others the embedding.
+pub(super) const PARTS: usize = 5;
+/// Examples that tuning looks at, at most.
+const MOST_EXAMPLES: usize = 200_000;
+/// Scores of the examples that decide, at most.
+const MOST_SCORES: usize = 1 << 27;
+/// Examples that decide, at most.
+const MOST_DECIDING: usize = 20_000;
+/// Seeds of the division and of the sample of a large data set.
+const DIVISION: u64 = 0x5eed;
+const SAMPLE: u64 = 0x5a3e;
+/// Trials compare; they need not reach the optimum as closely as the head that is kept.
+const TOLERANCE: f64 = 0.05;
+
+/// What is tried.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Setting {
+    pub k: usize,
+    /// Relative ridge, as it would be for all examples.
+    pub ridge: f64,
+    pub head_ridge: f64,
+    pub bandwidth: f64,
+}
+
+/// Examples with what a head needs of them.
+struct Held {
+    data: Dataset,
+    labels: Csr,
+    weights: Option<Vec<f32>>,
+}
+
+impl Held {
+    fn new(data: Dataset) -> Result<Held> {
+        Ok(Held { labels: data.labels()?, weights: data.weights()?, data })
+    }
+}
+
+/// One division, with what was computed for it last.
+pub(super) struct Trial<'a> {
+    params: &'a TrainParams,
+    all: Shape,
+    fit: Dataset,
+    head: Held,
+    check: Held,
+    /// The embedding of the first part.
+    pub embedding: Matrix,
+    projected: Option<Projected>,
+}
+
+/// h of two parts under one ridge, for all dimensions that the embedding has.
+struct Projected {
+    k: usize,
+    ridge: f64,
+    head: Matrix,
+    check: Matrix,
+}
+
+impl<'a> Trial<'a> {
+    /// Divides the examples; `rotation` says which part decides. Nothing is fitted yet.
+    pub fn new(data: &Dataset, params: &'a TrainParams, groups: &[u32], rotation: usize) -> Result<Trial<'a>> {
+        let shape = data.shape();
+        let sample = Folds { count: shape.n.div_ceil(MOST_EXAMPLES).max(1), seed: SAMPLE, groups: Some(groups) };
+        let parts = Folds { count: PARTS, seed: DIVISION, groups: Some(groups) };
+        let part = |i: usize| (parts.of(i) + PARTS - rotation) % PARTS;
+        let sampled = |i: usize| sample.of(i) == 0;
+        let deciding = MOST_DECIDING.min(MOST_SCORES / shape.c.max(1)).max(1);
+        let share = (shape.n / sample.count / PARTS).div_ceil(deciding).max(1);
+        let few = Folds { count: share, seed: SAMPLE + 1, groups: Some(groups) };
+        // Least squares has no head to train: its part goes to the embedding.
+        let fitted = |part: usize| part >= 2 || (part == 1 && params.head == HeadKind::LeastSquares);
+        Ok(Trial {
+            params,
+            all: shape,
+            fit: data.select(|i| sampled(i) && fitted(part(i)))?,
+            head: Held::new(data.select(|i| sampled(i) && part(i) == 1)?)?,
+            check: Held::new(data.select(|i| sampled(i) && part(i) == 0 && few.of(i) == 0)?)?,
+            embedding: Matrix::zeros(shape.c, 0),
+            projected: None,
+        })
+    }
+
+    /// True labels of the examples that decide.
+    pub fn truth(&self) -> &Csr {
+        &self.check.labels
+    }
+
+    /// Fits the embedding in `k` dimensions, beginning with what there is of it.
+    pub fn embed(&mut self, k: usize, ridge: f64, run: &mut Run<'_>) -> Result<()> {
+        let start = (self.embedding.cols() > 0).then_some(&self.embedding);
+        self.embedding = self.rembrandt(k, ridge).fit_labels(start, &self.fit, run)?;
+        self.projected = None;
+        Ok(())
+    }
+
+    /// The parameters for the first part. The same real ridge is a larger share of fewer examples.
+    fn rembrandt(&self, k: usize, ridge: f64) -> Rembrandt {
+        let scale = self.all.n as f64 / self.fit.shape().n.max(1) as f64;
+        let mut params = Rembrandt { k, ridge: ridge * scale, ..self.params.embedding.clone() };
+        params.projection.ridge = params.projection.ridge.map(|ridge| ridge * scale);
+        params
+    }
+
+    fn project(&mut self, setting: &Setting, run: &mut Run<'_>) -> Result<()> {
+        let known = |p: &Projected| p.ridge == setting.ridge && p.k >= setting.k;
+        if self.projected.as_ref().is_some_and(known) {
+            return Ok(());
+        }
+        let params = self.rembrandt(setting.k, setting.ridge);
+        let (projection, intercept) = params.fit_projection(&self.fit, &prefix(&self.embedding, setting.k), run)?;
+        let place = |held: &Held| -> Result<Matrix> {
+            let mut h = held.data.gather_features(projection.view())?;
+            add_intercept(&mut h, &intercept);
+            Ok(h)
+        };
+        let (head, check) = (place(&self.head)?, place(&self.check)?);
+        self.projected = Some(Projected { k: projection.cols(), ridge: setting.ridge, head, check });
+        Ok(())
+    }
+
+    /// Scores of the examples that decide, for what is to be blended: logistic and least squares.
+    pub fn scores(&mut self, setting: &Setting, run: &mut Run<'_>) -> Result<Scored> {
+        self.project(setting, run)?;
+        let Some(projected) = &self.projected else { unreachable!("just projected") };
+        let k = setting.k;
+        let (head, check) = (prefix(&projected.head, k), prefix(&projected.check, k));
+        let squares = least_squares(&prefix(&self.embedding, k), check.view());
+        if self.params.head == HeadKind::LeastSquares {
+            return Ok(Scored { logistic: None, squares });
+        }
+        let drawn = |params: FeatureParams| {
+            RandomFeatures::draw(&FeatureParams { bandwidth: setting.bandwidth, ..params }, head.view())
+        };
+        let features = self.params.features.map(drawn).transpose()?;
+        let targets = Targets {
+            labels: self.head.labels.view(),
+            count: self.all.c,
+            example_weights: self.head.weights.as_deref(),
+            label_weights: self.params.label_weights.as_deref(),
+        };
+        let base = self.params.logistic;
+        let tolerance = base.tolerance.max(TOLERANCE);
+        let logistic = LogisticParams { ridge: setting.head_ridge, tolerance, loss: self.params.head.loss(), ..base };
+        let (model, _): (Logistic, _) = logistic.fit(Inputs::new(head.view(), features.as_ref()), targets, run)?;
+        Ok(Scored { logistic: Some(model.scores(Inputs::new(check.view(), features.as_ref()))), squares })
+    }
+
+    /// Precision of the least-squares score alone with the first `k` dimensions, for the setting projected last.
+    pub fn precision_of_squares(&mut self, setting: &Setting, run: &mut Run<'_>) -> Result<HeldOut> {
+        self.project(setting, run)?;
+        let Some(projected) = &self.projected else { unreachable!("just projected") };
+        let squares = least_squares(&prefix(&self.embedding, setting.k), prefix(&projected.check, setting.k).view());
+        Ok(self.precision(&squares))
+    }
+
+    /// How good scores of the examples that decide are.
+    pub fn precision(&self, scores: &Matrix) -> HeldOut {
+        let labels = self.check.labels.view();
+        let each = |i: usize| {
+            let weight = self.check.weights.as_ref().map_or(1.0, |w| f64::from(w[i]));
+            let (truth, _) = labels.row(i);
+            let ranked = rank(scores.row(i), 5);
+            [1, 3, 5].map(|k| weight * precision_at(truth, &ranked, k))
+        };
+        let each: Vec<[f64; 3]> = (0..scores.rows()).into_par_iter().map(each).collect();
+        let total = self.check.weights.as_ref().map_or(scores.rows() as f64, |w| w.iter().map(|w| f64::from(*w)).sum());
+        let mean = |j: usize| each.iter().map(|row| row[j]).sum::<f64>() / total.max(f64::MIN_POSITIVE);
+        HeldOut { examples: scores.rows() as u64, p1: mean(0), p3: mean(1), p5: mean(2) }
+    }
+}
+
+/// What a setting makes of the examples that decide.
+pub(super) struct Scored {
+    logistic: Option<Matrix>,
+    squares: Matrix,
+}
+
+impl Scored {
+    /// logistic + blend·least squares; the latter alone where there is no logistic head.
+    pub fn blended(&self, blend: f32) -> Matrix {
+        let Some(logistic) = &self.logistic else { return self.squares.clone() };
+        let mut scores = logistic.clone();
+        add_scaled(&mut scores, blend, &self.squares);
+        scores
+    }
+}
+
+/// The first `k` columns.
+fn prefix(matrix: &Matrix, k: usize) -> Matrix {
+    let mut out = Matrix::zeros(matrix.rows(), k);
+    out.view_mut().copy_from(matrix.columns(0, k));
+    out
+}
