@@ -110,9 +110,10 @@ pub struct EmbedArgs {
 #[derive(Args, Default)]
 #[command(next_help_heading = "Algorithm")]
 pub struct ParamArgs {
-    /// Start from the settings of the paper's authors for a data set; other options override them. For mulan they
-    /// chose k so that it keeps 90 % of the energy of YᵀY, which -k must say. For lshtc they had divided each row by its
-    /// word count, which must be done to the data beforehand. Without -k, k is at most the number of labels
+    /// Start from the settings of the paper's authors for a data set; other options override them. Without
+    /// -k, mulan takes the smallest k that holds more than 90 % of the energy of YᵀY (for at most 8192 labels), the others
+    /// their own k but at most the number of labels. For lshtc they had divided each row by its word count, which must be
+    /// done to the data beforehand
     #[arg(long, value_parser = choice(PRESETS))]
     preset: Option<Preset>,
     /// Dimension of the embedding [default: 100]
@@ -169,6 +170,11 @@ impl ParamArgs {
     /// Whether k comes from a preset, whose authors had other data in mind.
     pub fn preset_chose_k(&self) -> bool {
         self.preset.is_some() && self.k.is_none()
+    }
+
+    /// The share of the energy of the labels from which k is to be chosen, if it is.
+    pub fn energy_share(&self) -> Option<f64> {
+        self.preset.filter(|_| self.k.is_none()).and_then(Preset::energy_share)
     }
 
     /// The parameters of the library: the preset or the defaults, with what was given put over them.

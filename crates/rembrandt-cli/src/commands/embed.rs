@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::BinaryBytes;
 use rembrandt::data::Dataset;
-use rembrandt::embed::Solver;
+use rembrandt::embed::{Solver, energy_dimension, energy_memory};
 use rembrandt::{EmbeddingFile, Error, Examples, Rembrandt, Run, Shape, Side};
 use serde_json::{Value, json};
 
@@ -44,14 +44,12 @@ pub fn run(args: &EmbedArgs) -> anyhow::Result<()> {
     let opened = source::open(&args.train, &args.read, limit, &mut display);
     display.clear();
     let data = opened?;
-    let labels = data.shape().c;
-    if args.params.preset_chose_k() && params.k > labels {
-        display.note(&format!("the preset's k of {} is cut to the {}", params.k, count(labels as u64, "label")));
-        params.k = labels;
-    }
-    params.check(data.shape())?;
     // A mapping takes address space and no memory, so what is left for work is known once the file is open.
     let limit = if data.is_mapped() { Limit::new(args.max_memory) } else { limit };
+    if args.params.preset_chose_k() {
+        params.k = preset_dimension(&params, args.params.energy_share(), &data, limit, &display)?;
+    }
+    params.check(data.shape())?;
     let estimate = check_memory(&params, &data, limit)?;
     display.note(&format!("about {} of memory will be needed", BinaryBytes(estimate)));
     seconds.read = began.elapsed().as_secs_f64();
@@ -85,6 +83,39 @@ pub fn run(args: &EmbedArgs) -> anyhow::Result<()> {
     } else {
         print(&summary(&file, &data, &seconds, &written))
     }
+}
+
+/// The k of a preset for the data at hand, with a note that says which.
+fn preset_dimension(
+    params: &Rembrandt,
+    energy_share: Option<f64>,
+    data: &Dataset,
+    limit: Option<Limit>,
+    display: &Display,
+) -> rembrandt::Result<usize> {
+    let labels = data.shape().c;
+    if let Some(share) = energy_share {
+        let held = if data.is_mapped() { 0 } else { data.bytes() };
+        let needed = held.saturating_add(energy_memory(labels));
+        if let Some(limit) = limit.filter(|limit| needed > limit.bytes) {
+            let [needed, bytes] = [needed, limit.bytes].map(BinaryBytes);
+            let reason = format!(
+                "choosing it by the energy of {labels} labels needs {needed} of memory but only {bytes} may be used: \
+                 give the number of dimensions, or {}",
+                limit.remedy
+            );
+            return Err(Error::parameter("k", reason));
+        }
+        let k = energy_dimension(data, share)?;
+        let dimensions = count(k as u64, "dimension");
+        display
+            .note(&format!("k is {k}: {dimensions} hold more than {:.0}% of the energy of the labels", 100.0 * share));
+        return Ok(k);
+    }
+    if params.k > labels {
+        display.note(&format!("the preset's k of {} is cut to the {}", params.k, count(labels as u64, "label")));
+    }
+    Ok(params.k.min(labels))
 }
 
 /// Fits and keeps the time: work is reported after it is done, so the time since the last report belongs to the stage

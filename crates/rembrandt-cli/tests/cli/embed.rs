@@ -109,12 +109,35 @@ fn presets_and_every_option_work() {
 #[test]
 fn a_preset_has_no_more_dimensions_than_there_are_labels() {
     let desk = Desk::with_data();
-    for preset in ["mulan", "aloi", "lshtc"] {
+    for preset in ["aloi", "lshtc"] {
         let outcome = desk.ok(&format!("embed train.txt --preset {preset} -o out"));
         assert!(outcome.stderr.contains("is cut to the 20 labels"), "{}", outcome.stderr);
         assert_eq!(desk.json("inspect out --json")["k"].as_u64(), Some(C as u64));
     }
     assert!(desk.refused("embed train.txt --preset mulan -k 100 -o new").contains("-k: "));
+}
+
+#[test]
+fn the_mulan_preset_chooses_its_dimension_from_the_labels() {
+    let desk = Desk::new();
+    // Labels 0 and 1 always together, 2·40 of 100; then 2 and 3 with 15 and 5: two dimensions hold 95 %, one 80 %.
+    let rows = [("0,1", 40), ("2", 15), ("3", 5)].map(|(labels, times)| format!("{labels} 0:1 1:0.5\n").repeat(times));
+    desk.write("train.txt", format!("60 2 6\n{}", rows.concat()));
+    let outcome = desk.ok("embed train.txt --preset mulan -o out --json");
+    let note = "note: k is 2: 2 dimensions hold more than 90% of the energy of the labels\n";
+    assert!(outcome.stderr.contains(note), "{}", outcome.stderr);
+    assert!(outcome.stdout.contains("\"k\":2,"), "{}", outcome.stdout);
+    assert_eq!(desk.json("inspect out --json")["k"].as_u64(), Some(2));
+    // What is given is taken, and other presets have a k of their own.
+    let outcome = desk.ok("embed train.txt --preset mulan -k 3 -o out --json");
+    assert!(outcome.stdout.contains("\"k\":3,") && !outcome.stderr.contains("note: k is"), "{}", outcome.stderr);
+    assert_eq!(desk.json("embed train.txt --preset aloi -o out --json")["k"].as_u64(), Some(6));
+    desk.write("many.txt", "2 3 9000\n0 0:1\n8999 1:1\n");
+    let refusal = desk.refused("embed many.txt --preset mulan -o new");
+    assert!(refusal.starts_with("error: -k: cannot be chosen by the energy of 9000 labels"), "{refusal}");
+    let refusal = desk.refused("embed many.txt --preset mulan --max-memory 100M -o new");
+    assert!(refusal.starts_with("error: -k: choosing it by the energy of 9000 labels needs 1.2"), "{refusal}");
+    desk.ok("embed many.txt --preset mulan -k 2 -o new");
 }
 
 /// A name that is not UTF-8 used to end in a panic with `--json`.
