@@ -66,8 +66,8 @@ fn the_defaults_reach_most_of_the_optimum() {
     assert!(embedding.report.half_passes <= 66.0 && embedding.report.half_passes > 10.0);
 }
 
-/// The authors' settings for their own check: the other ones are our defaults too, with 20 more directions, 10 steps and
-/// the diagonal preconditioner.
+/// The authors' settings for their own check: the other ones are our defaults too, with 20 more directions, 10 steps
+/// and the diagonal preconditioner.
 fn authors_check(solver: Solver) -> Rembrandt {
     Rembrandt { passes: 4, ridge: 1e-4, solver, ..Rembrandt::new(11) }
 }
@@ -77,11 +77,12 @@ fn worst_angle(oracle: &Oracle, labels: &Matrix) -> f64 {
     (1..=labels.cols()).map(|prefix| oracle.angle(labels, prefix)).fold(0.0, f64::max)
 }
 
-/// The span of every prefix of the embedding is that of as many top right singular vectors of Π_X Y, with angles below
-/// 0.01. The authors fixed their random numbers, and so does this test, for neighbouring eigenvalues are so close that
-/// four passes do not always get there: measured over 20 draws of the data with 2 starts each, it holds in 26 of 40 cases,
-/// the same ones with either solver, and the worst angle of all is 0.017. This is the algorithm, not its arithmetic: from
-/// the same starts, but in `f64` and with exact regressions, it holds in 26 too, and no angle differs by more than 0.00012.
+/// The span of every prefix of the embedding is that of as many top right singular vectors of Π_X Y, with angles
+/// below 0.01. The authors fixed their random numbers, and so does this test, for neighbouring eigenvalues are so
+/// close that four passes do not always get there: measured over 20 draws of the data with 2 starts each, it holds in
+/// 26 of 40 cases, the same ones with either solver, and the worst angle of all is 0.017. This is the algorithm, not
+/// its arithmetic: from the same starts, but in `f64` and with exact regressions, it holds in 26 too, and the worst
+/// angle of a case never differs by more than 0.00012.
 #[test]
 fn the_authors_own_check_holds() {
     let problem = common::authors_check(1);

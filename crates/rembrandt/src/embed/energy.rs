@@ -1,8 +1,8 @@
 //! A dimension for the embedding from the labels alone: the authors' rule for data sets with few labels.
 //!
-//! The eigenvalues of YᵀWY say how much of the labels, whatever the features, each direction holds. The smallest k whose
-//! top eigenvalues hold more than a given share of all of them is enough for the labels, and so for what the features
-//! can tell about them. Here the c×c matrix is written down, so this is not for very many labels.
+//! The eigenvalues of YᵀWY say how much of the labels, whatever the features, each direction holds. The smallest k
+//! whose top eigenvalues hold more than a given share of all of them is enough for the labels, and so for what the
+//! features can tell about them. Here the c×c matrix is written down, so this is not for very many labels.
 
 use faer::Mat;
 
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn a_planted_spectrum_is_found_again() {
-        // Correlated labels in pairs: weight a for both, b for the first alone has the eigenvalues of [[a+b, a], [a, a]].
+        // Pairs of labels: weight a for both together and b for the first alone make [[a+b, a], [a, a]].
         let pairs = [(9.0, 4.0), (5.0, 1.0), (2.0, 7.0)];
         let examples: Vec<(Vec<u32>, f32)> =
             (0..).step_by(2).zip(pairs).flat_map(|(l, (both, one))| [(vec![l, l + 1], both), (vec![l], one)]).collect();
