@@ -6,7 +6,7 @@
 mod common;
 
 use common::{Oracle, Problem, captured, oracle, planted, sparse};
-use rembrandt::data::Dataset;
+use rembrandt::data::{Dataset, RowScale, Scaled};
 use rembrandt::embed::{Preconditioner, ProjectionParams, RidgeConvention, Solver};
 use rembrandt::{Embedding, Matrix, Rembrandt, Run};
 
@@ -198,6 +198,30 @@ fn scaling_the_features_changes_nothing() {
             assert_eq!(scaled.spectrum, reference.spectrum);
         } else {
             assert!((scaled.report.energy / reference.report.energy - 1.0).abs() < 1e-4);
+        }
+    }
+}
+
+#[test]
+fn divided_rows_equal_rows_divided_beforehand() {
+    let problem = sparse(300, 40, 30, 18);
+    let data = problem.dataset();
+    for scale in [RowScale::Sum, RowScale::Length] {
+        let size = |i: usize| match scale {
+            RowScale::Sum => (0..40).map(|j| problem.x[(i, j)].abs()).sum::<f64>(),
+            _ => (0..40).map(|j| problem.x[(i, j)].powi(2)).sum::<f64>().sqrt(),
+        };
+        let divided = Problem::new(300, 40, 30, |i, j| problem.x[(i, j)] / size(i), |i, j| problem.y[(i, j)]);
+        for (center, bias) in [(false, false), (true, false), (false, true)] {
+            let params = Rembrandt { center, bias, ridge: 0.1, ..thorough(6) };
+            let found = params.fit(&Scaled::new(&data, scale).unwrap(), &mut Run::default()).unwrap();
+            let expected = fit(&params, &divided);
+            assert!((found.report.rho / expected.report.rho - 1.0).abs() < 1e-6);
+            assert!((found.report.energy / expected.report.energy - 1.0).abs() < 1e-4);
+            let (p, q) = (found.projection.as_slice(), expected.projection.as_slice());
+            let largest = q.iter().fold(0f32, |max, v| max.max(v.abs()));
+            let apart = p.iter().zip(q).fold(0f32, |max, (a, b)| max.max((a - b).abs()));
+            assert!(apart < 5e-3 * largest, "{scale:?}, center {center}, bias {bias}: {apart} of {largest}");
         }
     }
 }

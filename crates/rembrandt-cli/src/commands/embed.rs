@@ -3,14 +3,14 @@
 use std::time::{Duration, Instant};
 
 use indicatif::BinaryBytes;
-use rembrandt::data::Dataset;
+use rembrandt::data::{Dataset, RowScale, Scaled};
 use rembrandt::embed::{Solver, energy_dimension, energy_memory};
 use rembrandt::{EmbeddingFile, Error, Examples, Rembrandt, Run, Shape, Side};
 use serde_json::{Value, json};
 
 use crate::args::EmbedArgs;
 use crate::memory::{self, Limit};
-use crate::output::{about, count, facts, print, print_json, short};
+use crate::output::{about, count, divided, facts, print, print_json, short};
 use crate::progress::Display;
 use crate::source;
 
@@ -50,11 +50,16 @@ pub fn run(args: &EmbedArgs) -> anyhow::Result<()> {
         params.k = preset_dimension(&params, args.params.energy_share(), &data, limit, &display)?;
     }
     params.check(data.shape())?;
-    let estimate = check_memory(&params, &data, limit)?;
+    let row_scale = args.params.row_scale();
+    let estimate = check_memory(&params, row_scale, &data, limit)?;
+    let examples = Scaled::new(&data, row_scale)?;
     display.note(&format!("about {} of memory will be needed", BinaryBytes(estimate)));
+    if args.params.preset_divides_rows() {
+        display.note(&format!("the preset has rows {}: --scale-rows none keeps them as they are", divided(row_scale)));
+    }
     seconds.read = began.elapsed().as_secs_f64();
 
-    let fitted = fit(&params, &data, &mut display, &mut seconds);
+    let fitted = fit(&params, &examples, &mut display, &mut seconds);
     display.clear();
     let embedding = fitted?;
     if embedding.report.rank < params.k {
@@ -66,6 +71,7 @@ pub fn run(args: &EmbedArgs) -> anyhow::Result<()> {
     let file = EmbeddingFile {
         embedding,
         params,
+        row_scale,
         label_names: data.label_names().map(<[String]>::to_vec),
         feature_names: data.feature_names().map(<[String]>::to_vec),
     };
@@ -122,7 +128,7 @@ fn preset_dimension(
 /// of this one.
 fn fit(
     params: &Rembrandt,
-    data: &Dataset,
+    data: &dyn Examples,
     display: &mut Display,
     seconds: &mut Seconds,
 ) -> rembrandt::Result<rembrandt::Embedding> {
@@ -147,8 +153,14 @@ fn fit(
 
 /// Estimates the memory needed and refuses work that will not fit. A mapped file need not be in memory, what was read
 /// from text is.
-fn check_memory(params: &Rembrandt, data: &Dataset, limit: Option<Limit>) -> rembrandt::Result<u64> {
-    let held = if data.is_mapped() { 0 } else { data.bytes() };
+fn check_memory(
+    params: &Rembrandt,
+    row_scale: RowScale,
+    data: &Dataset,
+    limit: Option<Limit>,
+) -> rembrandt::Result<u64> {
+    let stored = if data.is_mapped() { 0 } else { data.bytes() };
+    let held = stored.saturating_add(row_scale.memory(data.shape().n));
     let fit = params.memory(data.shape());
     let needed = held.saturating_add(fit);
     match limit {
@@ -191,7 +203,7 @@ fn json_result(file: &EmbeddingFile, data: &Dataset, estimate: u64, seconds: &Se
         "nnz": data.nnz(Side::X), "label_nnz": data.nnz(Side::Y),
         "k": report.k, "rank": report.rank,
         "passes": params.passes, "cg_steps": params.cg_steps, "ridge": params.ridge, "seed": params.seed,
-        "rho": report.rho, "solver": report.solver,
+        "scale_rows": file.row_scale, "rho": report.rho, "solver": report.solver,
         "half_passes": report.half_passes, "projection_half_passes": report.projection_half_passes,
         "energy": report.energy, "trace_estimate": report.trace_estimate,
         "energy_fraction": report.energy_fraction, "max_residual": report.max_residual,

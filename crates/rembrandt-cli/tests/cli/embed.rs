@@ -140,6 +140,50 @@ fn the_mulan_preset_chooses_its_dimension_from_the_labels() {
     desk.ok("embed many.txt --preset mulan -k 2 -o new");
 }
 
+#[test]
+fn rows_are_divided_as_asked_and_the_file_says_so() {
+    let desk = Desk::with_data();
+    // The same rows, divided beforehand: counts become frequencies.
+    let mut divided = String::new();
+    for (i, line) in xmc().lines().enumerate() {
+        let (labels, features) = line.split_once(' ').unwrap();
+        let numbers: Vec<(&str, f64)> =
+            features.split(' ').filter_map(|f| f.split_once(':')).map(|(id, v)| (id, v.parse().unwrap())).collect();
+        let sum: f64 = numbers.iter().map(|(_, v)| v).sum();
+        let numbers: Vec<String> = numbers.iter().map(|(id, v)| format!("{id}:{}", v / sum)).collect();
+        divided += &if i == 0 { format!("{line}\n") } else { format!("{labels} {}\n", numbers.join(" ")) };
+    }
+    desk.write("divided.txt", divided);
+    let number = |json: &serde_json::Value, key: &str| json[key].as_f64().unwrap();
+    let options = "-k 5 --passes 6 --cg-steps 100 --json";
+    let plain = desk.json(&format!("embed train.txt {options} -o plain"));
+    let asked = desk.json(&format!("embed train.txt {options} -o asked --scale-rows sum"));
+    let before = desk.json(&format!("embed divided.txt {options} -o before"));
+    assert_eq!((&plain["scale_rows"], &asked["scale_rows"]), (&"none".into(), &"sum".into()));
+    for key in ["energy", "rho"] {
+        assert!((number(&asked, key) / number(&before, key) - 1.0).abs() < 1e-4, "{key}: {asked} {before}");
+        assert!((number(&plain, key) / number(&before, key) - 1.0).abs() > 1e-2, "{key}: {plain} {before}");
+    }
+    assert_eq!(desk.json("inspect asked --json")["scale_rows"], "sum");
+    assert!(desk.ok("inspect asked").stdout.contains("divided by their sum"));
+    assert!(desk.ok("inspect plain").stdout.contains("as they are"));
+    desk.ok("neighbors asked 3");
+    // From a cache, and for any number of threads, the same bytes.
+    desk.ok("convert train.txt -o train.rmb");
+    desk.ok(&format!("embed train.rmb {options} -o cached --scale-rows sum --threads 1"));
+    assert_eq!(desk.read("cached"), desk.read("asked"));
+
+    let outcome = desk.ok("embed train.txt --preset lshtc -k 5 -o preset");
+    assert!(outcome.stderr.contains("note: the preset has rows divided by their sum"), "{}", outcome.stderr);
+    assert_eq!(desk.json("inspect preset --json")["scale_rows"], "sum");
+    let outcome = desk.ok("embed train.txt --preset lshtc -k 5 -o preset --scale-rows none");
+    assert!(!outcome.stderr.contains("divided"), "{}", outcome.stderr);
+    assert_eq!(desk.json("inspect preset --json")["scale_rows"], "none");
+    desk.write("small.txt", "2 3 3\n0 0:1\n1 1:1e-30\n");
+    let refusal = desk.refused("embed small.txt -k 2 --scale-rows length -o new");
+    assert!(refusal.starts_with("error: example 2 has a size of 1.00e-30, too small"), "{refusal}");
+}
+
 /// A name that is not UTF-8 used to end in a panic with `--json`.
 #[cfg(target_os = "linux")]
 #[test]

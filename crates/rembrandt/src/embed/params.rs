@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::data::RowScale;
 use crate::{Error, Result, Shape};
 
 /// A d×d matrix is never written down for this many features or more.
@@ -124,7 +125,7 @@ pub enum Preset {
     /// bibtex, corel5k and yeast: two passes, 100 steps, λ = 10⁻⁴, no preconditioner. k depends on the data, see
     /// [`energy_share`](Preset::energy_share); until it is known, the parameters have the default one.
     Mulan,
-    /// LSHTC: k = 800, two passes, 50 steps, λ = 128.
+    /// LSHTC: k = 800, two passes, 50 steps, λ = 128, rows divided as [`row_scale`](Preset::row_scale) says.
     Lshtc,
 }
 
@@ -135,6 +136,15 @@ impl Preset {
         match self {
             Preset::Mulan => Some(0.9),
             Preset::Aloi | Preset::Lshtc => None,
+        }
+    }
+
+    /// What the authors divided each row of features by: for LSHTC by its word count. [`Scaled`](crate::data::Scaled)
+    /// data are for the caller to make, the parameters know nothing of them.
+    pub fn row_scale(self) -> RowScale {
+        match self {
+            Preset::Lshtc => RowScale::Sum,
+            Preset::Aloi | Preset::Mulan => RowScale::None,
         }
     }
 }
