@@ -11,7 +11,7 @@ use crate::matrix::Matrix;
 use crate::solve::orth;
 use crate::{Error, Result};
 
-/// With more labels than this, a c×c matrix takes gigabytes and its eigenvalues take many minutes.
+/// With more labels than this, the c×c matrix and its copy take more than a gigabyte and its eigenvalues take minutes.
 const MAX_LABELS: usize = 8192;
 /// Columns of it asked for at a time.
 const PANEL: usize = 64;
