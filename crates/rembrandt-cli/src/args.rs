@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use rembrandt::Rembrandt;
+use rembrandt::data::RowScale;
 use rembrandt::data::text::{Format, Ids, ReadOptions};
 use rembrandt::embed::{Preconditioner, Preset, RidgeConvention, Solver};
 use rembrandt::model::Export;
@@ -110,9 +111,9 @@ pub struct EmbedArgs {
 #[derive(Args, Default)]
 #[command(next_help_heading = "Algorithm")]
 pub struct ParamArgs {
-    /// Start from the settings of the paper's authors for a data set; other options override them. For mulan they
-    /// chose k so that it keeps 90 % of the energy of YᵀY, which -k must say. For lshtc they had divided each row by its
-    /// word count, which must be done to the data beforehand. Without -k, k is at most the number of labels
+    /// Start from the settings of the paper's authors for a data set; other options override them. Without -k, mulan
+    /// takes the smallest k that holds more than 90 % of the energy of YᵀY (for at most 8192 labels), the others
+    /// their own k but at most the number of labels; lshtc divides each row by its sum, the word count
     #[arg(long, value_parser = choice(PRESETS))]
     preset: Option<Preset>,
     /// Dimension of the embedding [default: 100]
@@ -142,6 +143,10 @@ pub struct ParamArgs {
     /// How the regressions are solved [default: auto]
     #[arg(long, value_parser = choice(SOLVERS))]
     solver: Option<Solver>,
+    /// What each row of features is divided by: sum is Σ|x|, length is ‖x‖₂. The embedding file says so, and its
+    /// projection is for rows divided likewise [default: none]
+    #[arg(long, value_name = "SIZE", value_parser = choice(ROW_SCALES))]
+    scale_rows: Option<RowScale>,
     /// Append a constant feature; has no effect with --center
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     bias: Option<bool>,
@@ -169,6 +174,21 @@ impl ParamArgs {
     /// Whether k comes from a preset, whose authors had other data in mind.
     pub fn preset_chose_k(&self) -> bool {
         self.preset.is_some() && self.k.is_none()
+    }
+
+    /// What the rows of features are divided by.
+    pub fn row_scale(&self) -> RowScale {
+        self.scale_rows.unwrap_or_else(|| self.preset.map_or(RowScale::None, Preset::row_scale))
+    }
+
+    /// Whether it is the preset that says so.
+    pub fn preset_divides_rows(&self) -> bool {
+        self.scale_rows.is_none() && self.row_scale() != RowScale::None
+    }
+
+    /// The share of the energy of the labels from which k is to be chosen, if it is.
+    pub fn energy_share(&self) -> Option<f64> {
+        self.preset.filter(|_| self.k.is_none()).and_then(Preset::energy_share)
     }
 
     /// The parameters of the library: the preset or the defaults, with what was given put over them.
@@ -253,6 +273,8 @@ const FORMATS: &[(&str, Format)] =
 const IDS: &[(&str, Ids)] = &[("auto", Ids::Auto), ("numbers", Ids::Numbers), ("words", Ids::Words)];
 const EXPORTS: &[(&str, Export)] = &[("npy", Export::Npy), ("word2vec", Export::Word2vec), ("tsv", Export::Tsv)];
 const PRESETS: &[(&str, Preset)] = &[("aloi", Preset::Aloi), ("mulan", Preset::Mulan), ("lshtc", Preset::Lshtc)];
+const ROW_SCALES: &[(&str, RowScale)] =
+    &[("none", RowScale::None), ("sum", RowScale::Sum), ("length", RowScale::Length)];
 const CONVENTIONS: &[(&str, RidgeConvention)] =
     &[("features", RidgeConvention::Features), ("authors", RidgeConvention::Authors)];
 const PRECONDITIONERS: &[(&str, Preconditioner)] =

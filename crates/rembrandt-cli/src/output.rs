@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use indicatif::HumanCount;
-use rembrandt::data::Dataset;
+use rembrandt::data::{Dataset, RowScale};
 use rembrandt::{Examples, Shape, Side};
 use serde_json::Value;
 
@@ -35,6 +35,15 @@ pub fn about(data: &Dataset) -> [(&'static str, String); 2] {
 pub fn size(shape: Shape) -> String {
     let [n, d, c] = [shape.n, shape.d, shape.c].map(|v| v as u64);
     format!("{}, {}, {}", count(n, "example"), count(d, "feature"), count(c, "label"))
+}
+
+/// What was done to the rows of features.
+pub fn divided(scale: RowScale) -> &'static str {
+    match scale {
+        RowScale::None => "as they are",
+        RowScale::Sum => "divided by their sum",
+        RowScale::Length => "divided by their length",
+    }
 }
 
 /// A few significant digits, for people.

@@ -5,7 +5,7 @@ mod common;
 use std::path::{Path, PathBuf};
 
 use rembrandt::data::text::ReadOptions;
-use rembrandt::data::{Dataset, convert};
+use rembrandt::data::{Dataset, RowScale, convert};
 use rembrandt::{Examples, Matrix, Rembrandt, Run, Side};
 
 /// Some hundred rows, more than one block of the reader's parsing but one chunk.
@@ -148,6 +148,10 @@ fn files_of_every_format_version_open() {
     assert_eq!((file.embedding.labels.rows(), file.embedding.labels.cols()), (5, 3));
     assert_eq!(file.embedding.projection.rows(), 12);
     assert_eq!(file.label_names.as_ref().unwrap()[0], "tea");
+    assert_eq!(file.row_scale, RowScale::None);
+    let scaled = rembrandt::EmbeddingFile::open(files.join("v2.safetensors")).unwrap();
+    assert_eq!((scaled.row_scale, scaled.label_names), (RowScale::Sum, file.label_names.clone()));
+    assert_eq!(scaled.embedding.projection.rows(), 12);
     let energy: f64 = file.embedding.spectrum.iter().sum();
     assert!((energy / file.embedding.report.energy - 1.0).abs() < 1e-12);
 }

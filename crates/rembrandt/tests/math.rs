@@ -5,8 +5,8 @@
 
 mod common;
 
-use common::{Problem, captured, oracle, planted, sparse};
-use rembrandt::data::Dataset;
+use common::{Oracle, Problem, captured, oracle, planted, sparse};
+use rembrandt::data::{Dataset, RowScale, Scaled};
 use rembrandt::embed::{Preconditioner, ProjectionParams, RidgeConvention, Solver};
 use rembrandt::{Embedding, Matrix, Rembrandt, Run};
 
@@ -66,24 +66,63 @@ fn the_defaults_reach_most_of_the_optimum() {
     assert!(embedding.report.half_passes <= 66.0 && embedding.report.half_passes > 10.0);
 }
 
+/// The authors' settings for their own check: the other ones are our defaults too, with 20 more directions, 10 steps
+/// and the diagonal preconditioner.
+fn authors_check(solver: Solver) -> Rembrandt {
+    Rembrandt { passes: 4, ridge: 1e-4, solver, ..Rembrandt::new(11) }
+}
+
+/// The largest angle, over all prefixes of the embedding, to as many top eigenvectors.
+fn worst_angle(oracle: &Oracle, labels: &Matrix) -> f64 {
+    (1..=labels.cols()).map(|prefix| oracle.angle(labels, prefix)).fold(0.0, f64::max)
+}
+
+/// The span of every prefix of the embedding is that of as many top right singular vectors of Π_X Y, with angles
+/// below 0.01. The authors fixed their random numbers, and so does this test, for neighbouring eigenvalues are so
+/// close that four passes do not always get there: measured over 20 draws of the data with 2 starts each, it holds in
+/// 26 of 40 cases, the same ones with either solver, and the worst angle of all is 0.017. This is the algorithm, not
+/// its arithmetic: from the same starts, but in `f64` and with exact regressions, it holds in 26 too, and the worst
+/// angle of a case never differs by more than 0.00012.
 #[test]
 fn the_authors_own_check_holds() {
-    // n=1009, d=2007, 105 hidden factors, c=47, k=11, noise 0.01: the span of every prefix of the embedding is the
-    // span of as many top eigenvectors.
-    let problem = common::authors_check();
-    let params = Rembrandt { ridge: 0.01, passes: 60, solver: Solver::Direct, ..Rembrandt::new(11) };
-    let embedding = fit(&params, &problem);
-    let rho = 0.01 * problem.trace() / problem.d as f64;
-    let oracle = oracle(&problem, &vec![rho; problem.d]);
-    for prefix in 1..=11 {
-        let sine = oracle.sine(&embedding.labels, prefix);
-        assert!(sine < 0.01, "prefix {prefix}: sine {sine}");
+    let problem = common::authors_check(1);
+    let oracle = common::oracle_without_ridge(&problem);
+    // A factorisation in single precision needs a larger ridge than theirs; with theirs, the direct solver iterates on
+    // the written matrix.
+    let cases = [
+        (authors_check(Solver::Iterative), "iterative"),
+        (authors_check(Solver::Direct), "gram"),
+        (Rembrandt { ridge: 2.5e-3, ..authors_check(Solver::Direct) }, "direct"),
+    ];
+    for (params, solver) in cases {
+        let embedding = fit(&params, &problem);
+        assert_eq!(embedding.report.solver, solver);
+        for prefix in 1..=11 {
+            let angle = oracle.angle(&embedding.labels, prefix);
+            assert!(angle < 0.01, "{solver}, prefix {prefix}: {angle}");
+        }
+        assert!(captured(&oracle, &embedding.labels) > 0.99999 * oracle.best(11));
     }
-    // The same space by iterating, from where the direct solver would not need its passes any more.
-    let iterative = Rembrandt { passes: 12, cg_steps: 60, solver: Solver::Iterative, ..params };
-    let iterative = fit(&iterative, &problem);
-    let sine = oracle.sine(&iterative.labels, 11);
-    assert!(sine < 0.05 && captured(&oracle, &iterative.labels) > 0.9999 * oracle.best(11), "sine {sine}");
+}
+
+#[test]
+#[ignore = "takes minutes: how often the authors' own check holds"]
+fn the_authors_own_check_holds_more_often_than_not() {
+    let (mut held, mut tried) = (0, 0);
+    for data in 1..=20 {
+        let problem = common::authors_check(data);
+        let oracle = common::oracle_without_ridge(&problem);
+        for seed in [1, data + 100] {
+            let [iterative, direct] = [Solver::Iterative, Solver::Direct].map(|solver| {
+                worst_angle(&oracle, &fit(&Rembrandt { seed, ..authors_check(solver) }, &problem).labels)
+            });
+            println!("data {data}, start {seed}: {iterative:.5} iterative, {direct:.5} direct");
+            assert!((iterative - direct).abs() < 1e-4 && iterative < 0.03);
+            (held, tried) = (held + usize::from(iterative < 0.01), tried + 1);
+        }
+    }
+    println!("held in {held} of {tried} cases");
+    assert!(2 * held > tried);
 }
 
 #[test]
@@ -159,6 +198,30 @@ fn scaling_the_features_changes_nothing() {
             assert_eq!(scaled.spectrum, reference.spectrum);
         } else {
             assert!((scaled.report.energy / reference.report.energy - 1.0).abs() < 1e-4);
+        }
+    }
+}
+
+#[test]
+fn divided_rows_equal_rows_divided_beforehand() {
+    let problem = sparse(300, 40, 30, 18);
+    let data = problem.dataset();
+    for scale in [RowScale::Sum, RowScale::Length] {
+        let size = |i: usize| match scale {
+            RowScale::Sum => (0..40).map(|j| problem.x[(i, j)].abs()).sum::<f64>(),
+            _ => (0..40).map(|j| problem.x[(i, j)].powi(2)).sum::<f64>().sqrt(),
+        };
+        let divided = Problem::new(300, 40, 30, |i, j| problem.x[(i, j)] / size(i), |i, j| problem.y[(i, j)]);
+        for (center, bias) in [(false, false), (true, false), (false, true)] {
+            let params = Rembrandt { center, bias, ridge: 0.1, ..thorough(6) };
+            let found = params.fit(&Scaled::new(&data, scale).unwrap(), &mut Run::default()).unwrap();
+            let expected = fit(&params, &divided);
+            assert!((found.report.rho / expected.report.rho - 1.0).abs() < 1e-6);
+            assert!((found.report.energy / expected.report.energy - 1.0).abs() < 1e-4);
+            let (p, q) = (found.projection.as_slice(), expected.projection.as_slice());
+            let largest = q.iter().fold(0f32, |max, v| max.max(v.abs()));
+            let apart = p.iter().zip(q).fold(0f32, |max, (a, b)| max.max((a - b).abs()));
+            assert!(apart < 5e-3 * largest, "{scale:?}, center {center}, bias {bias}: {apart} of {largest}");
         }
     }
 }

@@ -6,7 +6,7 @@ mod common;
 use std::path::PathBuf;
 
 use rembrandt::data::Dataset;
-use rembrandt::embed::Preset;
+use rembrandt::embed::{Preset, energy_dimension};
 use rembrandt::{Examples, Matrix, Rembrandt, Run, Side};
 
 /// The training file of a data set, or nothing and a line that says so.
@@ -54,6 +54,25 @@ fn aloi_with_the_authors_settings_uses_the_direct_solver() {
     let embedding = Rembrandt::preset(Preset::Aloi).fit(&data, &mut Run::default()).unwrap();
     assert_eq!((&*embedding.report.solver, embedding.report.rank), ("direct", 50));
     assert!(embedding.report.energy_fraction > 0.9);
+}
+
+#[test]
+fn the_authors_rule_for_k_agrees_with_the_singular_values_of_the_labels() {
+    for name in ["bibtex", "corel5k", "yeast"] {
+        let Some(path) = train(name) else { continue };
+        let (data, _) = Dataset::read(&path, &Default::default(), &mut |_, _| true).unwrap();
+        let (shape, labels) = (data.shape(), data.labels().unwrap());
+        let mut y = faer::Mat::<f64>::zeros(shape.n, shape.c);
+        for i in 0..shape.n {
+            labels.view().row(i).0.iter().for_each(|l| y[(i, *l as usize)] = 1.0);
+        }
+        let energy: Vec<f64> = y.singular_values().unwrap().iter().map(|s| s * s).collect();
+        let held = |k: usize| energy[..k].iter().sum::<f64>() / energy.iter().sum::<f64>();
+        let share = Preset::Mulan.energy_share().unwrap();
+        let k = energy_dimension(&data, share).unwrap();
+        println!("{name}: k = {k} holds {:.4}, one less {:.4}", held(k), held(k - 1));
+        assert!(held(k) > share && held(k - 1) <= share, "{name}: {k}");
+    }
 }
 
 #[test]

@@ -29,6 +29,14 @@ fn options_override_the_preset() {
 }
 
 #[test]
+fn rows_are_divided_when_asked_for_or_by_the_preset() {
+    let scale = |options: &str| embed(options).params.row_scale();
+    assert_eq!((scale(""), scale("--preset aloi"), scale("--preset mulan")), Default::default());
+    assert_eq!((scale("--preset lshtc"), scale("--scale-rows length")), (RowScale::Sum, RowScale::Length));
+    assert_eq!(scale("--preset lshtc --scale-rows none"), RowScale::None);
+}
+
+#[test]
 fn every_option_reaches_its_parameter() {
     let params = embed(
         "-k 1 --passes 2 --oversample 3 --ridge 4 --ridge-convention authors --cg-steps 5 --tolerance 6 \

@@ -3,14 +3,14 @@
 use std::time::{Duration, Instant};
 
 use indicatif::BinaryBytes;
-use rembrandt::data::Dataset;
-use rembrandt::embed::Solver;
+use rembrandt::data::{Dataset, RowScale, Scaled};
+use rembrandt::embed::{Solver, energy_dimension, energy_memory};
 use rembrandt::{EmbeddingFile, Error, Examples, Rembrandt, Run, Shape, Side};
 use serde_json::{Value, json};
 
 use crate::args::EmbedArgs;
 use crate::memory::{self, Limit};
-use crate::output::{about, count, facts, print, print_json, short};
+use crate::output::{about, count, divided, facts, print, print_json, short};
 use crate::progress::Display;
 use crate::source;
 
@@ -44,19 +44,24 @@ pub fn run(args: &EmbedArgs) -> anyhow::Result<()> {
     let opened = source::open(&args.train, &args.read, limit, &mut display);
     display.clear();
     let data = opened?;
-    let labels = data.shape().c;
-    if args.params.preset_chose_k() && params.k > labels {
-        display.note(&format!("the preset's k of {} is cut to the {}", params.k, count(labels as u64, "label")));
-        params.k = labels;
-    }
-    params.check(data.shape())?;
+    seconds.read = began.elapsed().as_secs_f64();
     // A mapping takes address space and no memory, so what is left for work is known once the file is open.
     let limit = if data.is_mapped() { Limit::new(args.max_memory) } else { limit };
-    let estimate = check_memory(&params, &data, limit)?;
+    if args.params.preset_chose_k() {
+        params.k = preset_dimension(&params, args.params.energy_share(), &data, limit, &display)?;
+    }
+    params.check(data.shape())?;
+    let row_scale = args.params.row_scale();
+    let estimate = check_memory(&params, row_scale, &data, limit)?;
+    let examples = Scaled::new(&data, row_scale)?;
     display.note(&format!("about {} of memory will be needed", BinaryBytes(estimate)));
-    seconds.read = began.elapsed().as_secs_f64();
+    if args.params.preset_divides_rows() {
+        display.note(&format!("the preset has rows {}: --scale-rows none keeps them as they are", divided(row_scale)));
+    }
+    // A k from the labels and the sizes of rows are part of the work.
+    seconds.embed = began.elapsed().as_secs_f64() - seconds.read;
 
-    let fitted = fit(&params, &data, &mut display, &mut seconds);
+    let fitted = fit(&params, &examples, &mut display, &mut seconds);
     display.clear();
     let embedding = fitted?;
     if embedding.report.rank < params.k {
@@ -68,6 +73,7 @@ pub fn run(args: &EmbedArgs) -> anyhow::Result<()> {
     let file = EmbeddingFile {
         embedding,
         params,
+        row_scale,
         label_names: data.label_names().map(<[String]>::to_vec),
         feature_names: data.feature_names().map(<[String]>::to_vec),
     };
@@ -87,11 +93,44 @@ pub fn run(args: &EmbedArgs) -> anyhow::Result<()> {
     }
 }
 
+/// The k of a preset for the data at hand, with a note that says which.
+fn preset_dimension(
+    params: &Rembrandt,
+    energy_share: Option<f64>,
+    data: &Dataset,
+    limit: Option<Limit>,
+    display: &Display,
+) -> rembrandt::Result<usize> {
+    let labels = data.shape().c;
+    if let Some(share) = energy_share {
+        let held = if data.is_mapped() { 0 } else { data.bytes() };
+        let needed = held.saturating_add(energy_memory(labels));
+        if let Some(limit) = limit.filter(|limit| needed > limit.bytes) {
+            let [needed, bytes] = [needed, limit.bytes].map(BinaryBytes);
+            let reason = format!(
+                "choosing it by the energy of {labels} labels needs {needed} of memory but only {bytes} may be used: \
+                 give the number of dimensions, or {}",
+                limit.remedy
+            );
+            return Err(Error::parameter("k", reason));
+        }
+        let k = energy_dimension(data, share)?;
+        let dimensions = count(k as u64, "dimension");
+        display
+            .note(&format!("k is {k}: {dimensions} hold more than {:.0}% of the energy of the labels", 100.0 * share));
+        return Ok(k);
+    }
+    if params.k > labels {
+        display.note(&format!("the preset's k of {} is cut to the {}", params.k, count(labels as u64, "label")));
+    }
+    Ok(params.k.min(labels))
+}
+
 /// Fits and keeps the time: work is reported after it is done, so the time since the last report belongs to the stage
 /// of this one.
 fn fit(
     params: &Rembrandt,
-    data: &Dataset,
+    data: &dyn Examples,
     display: &mut Display,
     seconds: &mut Seconds,
 ) -> rembrandt::Result<rembrandt::Embedding> {
@@ -110,14 +149,20 @@ fn fit(
     let embedding = params.fit(data, &mut run);
     drop(run);
     seconds.projection = after.as_secs_f64();
-    seconds.embed = (began.elapsed() - after).as_secs_f64();
+    seconds.embed += (began.elapsed() - after).as_secs_f64();
     embedding
 }
 
 /// Estimates the memory needed and refuses work that will not fit. A mapped file need not be in memory, what was read
 /// from text is.
-fn check_memory(params: &Rembrandt, data: &Dataset, limit: Option<Limit>) -> rembrandt::Result<u64> {
-    let held = if data.is_mapped() { 0 } else { data.bytes() };
+fn check_memory(
+    params: &Rembrandt,
+    row_scale: RowScale,
+    data: &Dataset,
+    limit: Option<Limit>,
+) -> rembrandt::Result<u64> {
+    let stored = if data.is_mapped() { 0 } else { data.bytes() };
+    let held = stored.saturating_add(row_scale.memory(data.shape().n));
     let fit = params.memory(data.shape());
     let needed = held.saturating_add(fit);
     match limit {
@@ -160,7 +205,7 @@ fn json_result(file: &EmbeddingFile, data: &Dataset, estimate: u64, seconds: &Se
         "nnz": data.nnz(Side::X), "label_nnz": data.nnz(Side::Y),
         "k": report.k, "rank": report.rank,
         "passes": params.passes, "cg_steps": params.cg_steps, "ridge": params.ridge, "seed": params.seed,
-        "rho": report.rho, "solver": report.solver,
+        "scale_rows": file.row_scale, "rho": report.rho, "solver": report.solver,
         "half_passes": report.half_passes, "projection_half_passes": report.projection_half_passes,
         "energy": report.energy, "trace_estimate": report.trace_estimate,
         "energy_fraction": report.energy_fraction, "max_residual": report.max_residual,

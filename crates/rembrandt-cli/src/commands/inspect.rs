@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::args::InspectArgs;
 use crate::memory::Limit;
-use crate::output::{about, count, facts, print, print_json, short, size};
+use crate::output::{about, count, divided, facts, print, print_json, short, size};
 use crate::progress::Display;
 use crate::source;
 
@@ -112,7 +112,7 @@ fn embedding(file: &EmbeddingFile) -> (Value, String) {
         "kind": "embedding",
         "n": report.shape.n, "d": report.shape.d, "c": report.shape.c, "k": report.k,
         "label_names": file.label_names.is_some(), "feature_names": file.feature_names.is_some(),
-        "spectrum": spectrum, "params": file.params, "report": report, "verified": true,
+        "scale_rows": file.row_scale, "spectrum": spectrum, "params": file.params, "report": report, "verified": true,
     });
     let head: Vec<String> = spectrum.iter().take(HEAD).map(|v| short(*v)).collect();
     let more = if spectrum.len() > HEAD { ", …" } else { "" };
@@ -140,6 +140,7 @@ fn embedding(file: &EmbeddingFile) -> (Value, String) {
         ("spectrum", format!("{}{more}", head.join(", "))),
         ("label names", names(&file.label_names)),
         ("feature names", names(&file.feature_names)),
+        ("rows", divided(file.row_scale).to_owned()),
         ("parameters", params),
     ]);
     (value, text)

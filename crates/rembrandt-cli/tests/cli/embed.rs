@@ -109,12 +109,79 @@ fn presets_and_every_option_work() {
 #[test]
 fn a_preset_has_no_more_dimensions_than_there_are_labels() {
     let desk = Desk::with_data();
-    for preset in ["mulan", "aloi", "lshtc"] {
+    for preset in ["aloi", "lshtc"] {
         let outcome = desk.ok(&format!("embed train.txt --preset {preset} -o out"));
         assert!(outcome.stderr.contains("is cut to the 20 labels"), "{}", outcome.stderr);
         assert_eq!(desk.json("inspect out --json")["k"].as_u64(), Some(C as u64));
     }
     assert!(desk.refused("embed train.txt --preset mulan -k 100 -o new").contains("-k: "));
+}
+
+#[test]
+fn the_mulan_preset_chooses_its_dimension_from_the_labels() {
+    let desk = Desk::new();
+    // Labels 0 and 1 always together, 2·40 of 100; then 2 and 3 with 15 and 5: two dimensions hold 95 %, one 80 %.
+    let rows = [("0,1", 40), ("2", 15), ("3", 5)].map(|(labels, times)| format!("{labels} 0:1 1:0.5\n").repeat(times));
+    desk.write("train.txt", format!("60 2 6\n{}", rows.concat()));
+    let outcome = desk.ok("embed train.txt --preset mulan -o out --json");
+    let note = "note: k is 2: 2 dimensions hold more than 90% of the energy of the labels\n";
+    assert!(outcome.stderr.contains(note), "{}", outcome.stderr);
+    assert!(outcome.stdout.contains("\"k\":2,"), "{}", outcome.stdout);
+    assert_eq!(desk.json("inspect out --json")["k"].as_u64(), Some(2));
+    // What is given is taken, and other presets have a k of their own.
+    let outcome = desk.ok("embed train.txt --preset mulan -k 3 -o out --json");
+    assert!(outcome.stdout.contains("\"k\":3,") && !outcome.stderr.contains("note: k is"), "{}", outcome.stderr);
+    assert_eq!(desk.json("embed train.txt --preset aloi -o out --json")["k"].as_u64(), Some(6));
+    desk.write("many.txt", "2 3 9000\n0 0:1\n8999 1:1\n");
+    let refusal = desk.refused("embed many.txt --preset mulan -o new");
+    assert!(refusal.starts_with("error: -k: cannot be chosen by the energy of 9000 labels"), "{refusal}");
+    let refusal = desk.refused("embed many.txt --preset mulan --max-memory 100M -o new");
+    assert!(refusal.starts_with("error: -k: choosing it by the energy of 9000 labels needs 1.2"), "{refusal}");
+    desk.ok("embed many.txt --preset mulan -k 2 -o new");
+}
+
+#[test]
+fn rows_are_divided_as_asked_and_the_file_says_so() {
+    let desk = Desk::with_data();
+    // The same rows, divided beforehand: counts become frequencies.
+    let mut divided = String::new();
+    for (i, line) in xmc().lines().enumerate() {
+        let (labels, features) = line.split_once(' ').unwrap();
+        let numbers: Vec<(&str, f64)> =
+            features.split(' ').filter_map(|f| f.split_once(':')).map(|(id, v)| (id, v.parse().unwrap())).collect();
+        let sum: f64 = numbers.iter().map(|(_, v)| v).sum();
+        let numbers: Vec<String> = numbers.iter().map(|(id, v)| format!("{id}:{}", v / sum)).collect();
+        divided += &if i == 0 { format!("{line}\n") } else { format!("{labels} {}\n", numbers.join(" ")) };
+    }
+    desk.write("divided.txt", divided);
+    let number = |json: &serde_json::Value, key: &str| json[key].as_f64().unwrap();
+    let options = "-k 5 --passes 6 --cg-steps 100 --json";
+    let plain = desk.json(&format!("embed train.txt {options} -o plain"));
+    let asked = desk.json(&format!("embed train.txt {options} -o asked --scale-rows sum"));
+    let before = desk.json(&format!("embed divided.txt {options} -o before"));
+    assert_eq!((&plain["scale_rows"], &asked["scale_rows"]), (&"none".into(), &"sum".into()));
+    for key in ["energy", "rho"] {
+        assert!((number(&asked, key) / number(&before, key) - 1.0).abs() < 1e-4, "{key}: {asked} {before}");
+        assert!((number(&plain, key) / number(&before, key) - 1.0).abs() > 1e-2, "{key}: {plain} {before}");
+    }
+    assert_eq!(desk.json("inspect asked --json")["scale_rows"], "sum");
+    assert!(desk.ok("inspect asked").stdout.contains("divided by their sum"));
+    assert!(desk.ok("inspect plain").stdout.contains("as they are"));
+    desk.ok("neighbors asked 3");
+    // From a cache, and for any number of threads, the same bytes.
+    desk.ok("convert train.txt -o train.rmb");
+    desk.ok(&format!("embed train.rmb {options} -o cached --scale-rows sum --threads 1"));
+    assert_eq!(desk.read("cached"), desk.read("asked"));
+
+    let outcome = desk.ok("embed train.txt --preset lshtc -k 5 -o preset");
+    assert!(outcome.stderr.contains("note: the preset has rows divided by their sum"), "{}", outcome.stderr);
+    assert_eq!(desk.json("inspect preset --json")["scale_rows"], "sum");
+    let outcome = desk.ok("embed train.txt --preset lshtc -k 5 -o preset --scale-rows none");
+    assert!(!outcome.stderr.contains("divided"), "{}", outcome.stderr);
+    assert_eq!(desk.json("inspect preset --json")["scale_rows"], "none");
+    desk.write("small.txt", "2 3 3\n0 0:1\n1 1:1e-30\n");
+    let refusal = desk.refused("embed small.txt -k 2 --scale-rows length -o new");
+    assert!(refusal.starts_with("error: example 2 has a size of 1.00e-30, too small"), "{refusal}");
 }
 
 /// A name that is not UTF-8 used to end in a panic with `--json`.

@@ -217,7 +217,8 @@ impl Dataset {
         Ok(Some(weights))
     }
 
-    /// X z, one row for each example.
+    /// X z, one row for each example. A projection that was fitted to divided rows wants
+    /// [`Scaled::gather_features`](super::Scaled::gather_features) instead.
     pub fn gather_features(&self, z: MatRef<'_>) -> Result<Matrix> {
         assert_eq!(z.rows(), self.shape.d, "z needs a row for every feature");
         let mut out = Matrix::zeros(self.shape.n, z.cols());
@@ -262,7 +263,7 @@ impl Dataset {
         self.scratch.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    fn for_each_chunk(&self, mut f: impl FnMut(Chunk<'_>) -> Result<()>) -> Result<()> {
+    pub(super) fn for_each_chunk(&self, mut f: impl FnMut(Chunk<'_>) -> Result<()>) -> Result<()> {
         match &self.store {
             Store::Memory(blocks) => blocks.iter().try_for_each(|block| f(view(block))),
             Store::File(cache) => (0..cache.chunks()).try_for_each(|i| cache.with_chunk(i, &mut f)),

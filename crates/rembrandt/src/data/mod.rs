@@ -9,6 +9,7 @@ pub mod featurizer;
 pub mod records;
 mod reweighted;
 mod rows;
+mod scaled;
 pub mod text;
 
 use crate::matrix::{MatMut, MatRef};
@@ -18,6 +19,7 @@ pub use cache::address_space;
 pub use dataset::{Dataset, Watch, convert};
 pub use reweighted::Reweighted;
 pub use rows::Rows;
+pub use scaled::{RowScale, Scaled};
 
 /// The size of a problem: always these letters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

@@ -1,6 +1,7 @@
 //! Embedders: from examples to an [`Embedding`] of the labels.
 
 mod cost;
+mod energy;
 mod operator;
 mod params;
 mod projection;
@@ -8,5 +9,6 @@ mod regression;
 mod rembrandt;
 mod report;
 
+pub use energy::{energy_dimension, energy_memory};
 pub use params::{Preconditioner, Preset, ProjectionParams, Rembrandt, RidgeConvention, Solver};
 pub use report::{Embedding, Report};

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::data::RowScale;
 use crate::{Error, Result, Shape};
 
 /// A d×d matrix is never written down for this many features or more.
@@ -121,10 +122,31 @@ impl Default for Rembrandt {
 pub enum Preset {
     /// ALOI: k = 50, two passes, 100 steps, λ = 1.
     Aloi,
-    /// bibtex, corel5k and yeast: two passes, 100 steps, λ = 10⁻⁴, no preconditioner; k is left to the user.
+    /// bibtex, corel5k and yeast: two passes, 100 steps, λ = 10⁻⁴, no preconditioner. k depends on the data, see
+    /// [`energy_share`](Preset::energy_share); until it is known, the parameters have the default one.
     Mulan,
-    /// LSHTC: k = 800, two passes, 50 steps, λ = 128.
+    /// LSHTC: k = 800, two passes, 50 steps, λ = 128, rows divided as [`row_scale`](Preset::row_scale) says.
     Lshtc,
+}
+
+impl Preset {
+    /// For settings in which k follows from the data: the share of the energy of the labels that k must hold more than,
+    /// to be given to [`energy_dimension`](super::energy_dimension).
+    pub fn energy_share(self) -> Option<f64> {
+        match self {
+            Preset::Mulan => Some(0.9),
+            Preset::Aloi | Preset::Lshtc => None,
+        }
+    }
+
+    /// What the authors divided each row of features by: for LSHTC by its word count. [`Scaled`](crate::data::Scaled)
+    /// data are for the caller to make, the parameters know nothing of them.
+    pub fn row_scale(self) -> RowScale {
+        match self {
+            Preset::Lshtc => RowScale::Sum,
+            Preset::Aloi | Preset::Mulan => RowScale::None,
+        }
+    }
 }
 
 impl Rembrandt {
@@ -138,7 +160,7 @@ impl Rembrandt {
     pub fn preset(preset: Preset) -> Rembrandt {
         let (k, cg_steps, ridge, preconditioner) = match preset {
             Preset::Aloi => (50, 100, 1.0, Preconditioner::Diagonal),
-            Preset::Mulan => (100, 100, 1e-4, Preconditioner::None),
+            Preset::Mulan => (Rembrandt::default().k, 100, 1e-4, Preconditioner::None),
             Preset::Lshtc => (800, 50, 128.0, Preconditioner::Diagonal),
         };
         Rembrandt {

@@ -26,7 +26,8 @@ impl Folds<'_> {
 }
 
 /// h of every example, each from a projection fitted to the other folds. `labels` is the embedding of the labels that
-/// all of them regress on, so that they differ only as far as their examples do.
+/// all of them regress on, so that they differ only as far as their examples do. Rows of features are taken as they
+/// are, not divided.
 pub fn out_of_fold(
     params: &Rembrandt,
     data: &Dataset,

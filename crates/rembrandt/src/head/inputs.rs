@@ -11,7 +11,8 @@ use crate::matrix::{MatRef, Matrix};
 /// Rows that one task maps, and multiplies.
 pub(crate) const STRIP: usize = 128;
 
-/// h(x) = Pᵀx + intercept of some examples, n×k.
+/// h(x) = Pᵀx + intercept of some examples, n×k. An embedding of divided rows
+/// ([`EmbeddingFile::row_scale`](crate::EmbeddingFile::row_scale)) wants these divided likewise.
 ///
 /// # Panics
 /// If an example has a feature that the embedding does not know.

@@ -11,6 +11,11 @@
 //! The metadata hold `format`, `format_version`, `params`, `report` and, when known, `label_names` and
 //! `feature_names`, all JSON. Names too many for the header are in `u8` tensors of the same names instead, one name
 //! per line.
+//!
+//! Format version 2 adds `row_scale`: what the rows of features were divided by, `"sum"` or `"length"`. The
+//! projection is for rows divided likewise, and a reader that did not know would use it wrongly, so older ones must
+//! refuse such a file. Files of rows that were not divided have no such entry and remain version 1, which every
+//! reader opens.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,10 +24,12 @@ use safetensors::Dtype;
 use serde::de::DeserializeOwned;
 
 use super::container::{self, Container, HEADER_LIMIT, Tensor, damaged, foreign};
+use crate::data::RowScale;
 use crate::{Embedding, Error, Matrix, Rembrandt, Result, mapped};
 
 const FORMAT: &str = "rembrandt-embedding";
-const VERSION: u32 = 1;
+/// The newest version that is read. Files say the oldest that knows all that is in them.
+const VERSION: u32 = 2;
 
 /// An embedding with all that is needed to use and to reproduce it.
 #[derive(Clone, Debug)]
@@ -31,6 +38,8 @@ pub struct EmbeddingFile {
     pub embedding: Embedding,
     /// How it was made.
     pub params: Rembrandt,
+    /// What each row of features was divided by, and must be before the projection applies to it.
+    pub row_scale: RowScale,
     /// Names of the labels, by id.
     pub label_names: Option<Vec<String>>,
     /// Names of the features, by id.
@@ -52,12 +61,16 @@ impl EmbeddingFile {
         assert_eq!((e.projection.cols(), e.intercept.len(), e.spectrum.len()), (k, k, k), "dimensions differ");
         // A direction without energy may come out a rounding error below zero.
         let singular_values: Vec<f64> = e.spectrum.iter().map(|v| v.max(0.0).sqrt()).collect();
+        let scaled = self.row_scale != RowScale::None;
         let mut metadata = BTreeMap::from([
             ("format".to_owned(), FORMAT.to_owned()),
-            ("format_version".to_owned(), VERSION.to_string()),
+            ("format_version".to_owned(), if scaled { "2" } else { "1" }.to_owned()),
             ("params".to_owned(), container::json_text(&self.params)),
             ("report".to_owned(), container::json_text(&e.report)),
         ]);
+        if scaled {
+            metadata.insert("row_scale".to_owned(), container::json_text(&self.row_scale));
+        }
         let mut lines = Vec::new();
         for (key, names, count) in [("label_names", &self.label_names, c), ("feature_names", &self.feature_names, d)] {
             let Some(names) = names else { continue };
@@ -95,7 +108,7 @@ impl EmbeddingFile {
             return Err(foreign(path));
         }
         match file.text("format_version").and_then(|v| v.parse::<u32>().ok()) {
-            Some(VERSION) => {}
+            Some(1..=VERSION) => {}
             Some(newer) if newer > VERSION => {
                 let reason = format!("has format version {newer}, this program knows {VERSION}: use a newer rembrandt");
                 return Err(Error::file(path, reason));
@@ -121,6 +134,10 @@ impl EmbeddingFile {
         }
         Ok(EmbeddingFile {
             params: json(file.text("params"), "params", path)?,
+            row_scale: match file.text("row_scale") {
+                Some(text) => json(Some(text), "row_scale", path)?,
+                None => RowScale::None,
+            },
             label_names: names(&file, "label_names", c, path)?,
             feature_names: names(&file, "feature_names", shape.d, path)?,
             embedding,

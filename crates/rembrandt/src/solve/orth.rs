@@ -174,6 +174,14 @@ pub(crate) fn eigen(a: &Mat<f64>) -> (Vec<f64>, Mat<f64>) {
     }
 }
 
+/// Eigenvalues of a symmetric matrix, largest first; nothing when it holds numbers that are not finite. Without the
+/// vectors they cost a fraction of [`eigen`].
+pub(crate) fn eigenvalues(a: &Mat<f64>) -> Option<Vec<f64>> {
+    let mut values = a.self_adjoint_eigenvalues(faer::Side::Lower).ok()?;
+    values.reverse();
+    Some(values)
+}
+
 /// Replaces the columns of `a` from `rank` on by random ones, orthonormal to each other and to those before.
 pub(crate) fn complete(a: &mut Matrix, rank: usize, seed: u64) {
     if rank < a.cols() {

@@ -128,6 +128,15 @@ pub fn oracle_of(xx: &Matrix, xy: &Matrix, rho: f64) -> Oracle {
     Oracle::new(&a, &Mat::from_fn(xy.rows(), xy.cols(), |i, j| f64::from(xy.row(i)[j])))
 }
 
+/// Without a ridge: M = TᵀT with T = UᵀY and U the left singular vectors of X.
+pub fn oracle_without_ridge(problem: &Problem) -> Oracle {
+    let svd = problem.x.thin_svd().unwrap();
+    let t = svd.U().transpose() * &problem.y;
+    let svd = t.thin_svd().unwrap();
+    let values = svd.S().column_vector().iter().map(|s| s * s).collect();
+    Oracle { m: t.transpose() * &t, values, vectors: svd.V().to_owned() }
+}
+
 impl Oracle {
     fn new(a: &Mat<f64>, b: &Mat<f64>) -> Oracle {
         let m = b.transpose() * a.llt(Side::Lower).unwrap().solve(b);
@@ -147,12 +156,12 @@ impl Oracle {
         self.values[..k].iter().sum()
     }
 
-    /// The sine of the largest angle between the first columns of `labels` and as many top eigenvectors.
-    pub fn sine(&self, labels: &Matrix, prefix: usize) -> f64 {
+    /// The largest principal angle between the first columns of `labels` and as many top eigenvectors.
+    pub fn angle(&self, labels: &Matrix, prefix: usize) -> f64 {
         let e = Mat::from_fn(labels.rows(), prefix, |i, j| f64::from(labels.row(i)[j]));
         let v = self.vectors.get(.., ..prefix);
         let outside = &e - v * (v.transpose() * &e);
-        outside.singular_values().unwrap()[0]
+        outside.singular_values().unwrap()[0].min(1.0).asin()
     }
 }
 
@@ -188,14 +197,14 @@ pub fn planted(n: usize, d: usize, c: usize, rank: usize, seed: u64) -> Problem 
     Problem::new(n, d, c, |i, j| x[(i, j)], |i, l| y[(i, l)])
 }
 
-/// The problem that the authors check their own code with: 105 hidden factors drive 2007 features and 47 labels. The
-/// strength of the labels falls, so that neighbouring eigenvalues differ and a prefix has a span of its own.
-pub fn authors_check() -> Problem {
+/// The problem that the authors check their own code with: 105 hidden factors drive 2007 features and 47 labels, with a
+/// little noise on both.
+pub fn authors_check(seed: u64) -> Problem {
     let (n, d, hidden, c) = (1009, 2007, 105, 47);
-    let mut normal = rng_normal(18);
+    let mut normal = rng_normal(seed);
     let h = Mat::from_fn(n, hidden, |_, _| normal());
     let to_x = Mat::from_fn(hidden, d, |_, _| normal());
-    let to_y = Mat::from_fn(hidden, c, |_, l| normal() * 0.9f64.powi(l as i32));
+    let to_y = Mat::from_fn(hidden, c, |_, _| normal());
     let (x, y) = (&h * &to_x, &h * &to_y);
     let x = Mat::from_fn(n, d, |i, j| x[(i, j)] + 0.01 * normal());
     let y = Mat::from_fn(n, c, |i, j| y[(i, j)] + 0.01 * normal());

@@ -28,7 +28,13 @@ pub(in crate::model) fn sample() -> EmbeddingFile {
         spectrum: vec![4.0, 1.0],
         report,
     };
-    EmbeddingFile { embedding, params: Rembrandt::new(2), label_names: None, feature_names: None }
+    EmbeddingFile {
+        embedding,
+        params: Rembrandt::new(2),
+        row_scale: RowScale::None,
+        label_names: None,
+        feature_names: None,
+    }
 }
 
 fn with_names() -> EmbeddingFile {
@@ -45,7 +51,7 @@ fn assert_same(a: &EmbeddingFile, b: &EmbeddingFile) {
     assert_eq!(a.embedding.intercept, b.embedding.intercept);
     assert_eq!(a.embedding.spectrum, b.embedding.spectrum);
     assert_eq!(a.embedding.report, b.embedding.report);
-    assert_eq!(a.params, b.params);
+    assert_eq!((&a.params, a.row_scale), (&b.params, b.row_scale));
     assert_eq!((&a.label_names, &a.feature_names), (&b.label_names, &b.feature_names));
 }
 
@@ -61,7 +67,8 @@ fn refusal(path: &Path, bytes: &[u8]) -> String {
 fn what_is_saved_is_opened_and_always_the_same_bytes() {
     let dir = tempfile::tempdir().unwrap();
     let (a, b) = (dir.path().join("a"), dir.path().join("b"));
-    for file in [sample(), with_names()] {
+    let scaled = EmbeddingFile { row_scale: RowScale::Length, ..with_names() };
+    for file in [sample(), with_names(), scaled] {
         for limit in [HEADER_LIMIT, 0] {
             file.save_with(&a, limit).unwrap();
             let opened = EmbeddingFile::open(&a).unwrap();
@@ -126,8 +133,8 @@ fn refusals_are_one_sentence() {
     assert_eq!(refusal(&path, &bytes[..100]), cut);
     let at = text.find("\"format_version\":\"1\"").unwrap() + "\"format_version\":\"".len();
     let mut newer = bytes.clone();
-    newer[at] = b'2';
-    assert_eq!(refusal(&path, &newer), "has format version 2, this program knows 1: use a newer rembrandt");
+    newer[at] = b'3';
+    assert_eq!(refusal(&path, &newer), "has format version 3, this program knows 2: use a newer rembrandt");
     let mut changed = bytes.clone();
     *changed.last_mut().unwrap() ^= 0x40;
     assert_eq!(refusal(&path, &changed), "is damaged (its checksum does not match): copy or make it anew");
@@ -141,4 +148,19 @@ fn names_with_line_ends_are_refused() {
     let message = file.save(dir.path().join("a")).unwrap_err().to_string();
     assert_eq!(message, "label_names: \"a\\nb\" contains the end of a line: rename it");
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn only_files_of_divided_rows_need_a_newer_reader() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a");
+    let header = |file: &EmbeddingFile| {
+        file.save(&path).unwrap();
+        String::from_utf8_lossy(&std::fs::read(&path).unwrap()).into_owned()
+    };
+    let plain = header(&sample());
+    assert!(plain.contains(r#""format_version":"1""#) && !plain.contains("row_scale"));
+    let scaled = header(&EmbeddingFile { row_scale: RowScale::Sum, ..sample() });
+    assert!(scaled.contains(r#""format_version":"2""#) && scaled.contains(r#""row_scale":"\"sum\"""#), "{scaled}");
+    assert_eq!(EmbeddingFile::open(&path).unwrap().row_scale, RowScale::Sum);
 }
