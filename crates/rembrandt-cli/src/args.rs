@@ -9,6 +9,7 @@ use rembrandt::data::RowScale;
 use rembrandt::data::text::{Format, Ids, ReadOptions};
 use rembrandt::embed::{Preconditioner, Preset, RidgeConvention, Solver};
 use rembrandt::model::Export;
+use rembrandt::reproduce::Experiment;
 
 use crate::memory::parse_size;
 
@@ -33,10 +34,12 @@ pub enum Command {
     Inspect(InspectArgs),
     /// List the labels nearest to one label
     Neighbors(NeighborsArgs),
+    /// Repeat an experiment of the paper's authors and print its figures beside theirs
+    Reproduce(ReproduceArgs),
 }
 
 /// How text is read.
-#[derive(Args, Clone)]
+#[derive(Args, Clone, Default)]
 pub struct ReadArgs {
     /// Format of the text
     #[arg(long, value_parser = choice(FORMATS), help_heading = "Reading")]
@@ -268,10 +271,36 @@ pub struct NeighborsArgs {
     pub json: bool,
 }
 
+#[derive(Args)]
+#[command(after_help = "Example:\n  rembrandt reproduce yeast --data data")]
+pub struct ReproduceArgs {
+    /// The data set
+    #[arg(value_name = "NAME", value_parser = choice(EXPERIMENTS))]
+    pub experiment: Experiment,
+    /// Folder with NAME/train.txt and NAME/test.txt in the extreme classification format, plain or with .gz or .zst
+    #[arg(long, value_name = "DIR")]
+    pub data: PathBuf,
+    /// Seed of everything that is random
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Print the figures as one JSON array
+    #[arg(long)]
+    pub json: bool,
+    /// Print no progress
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
 const FORMATS: &[(&str, Format)] =
     &[("auto", Format::Auto), ("xmc", Format::Xmc), ("svmlight", Format::Svmlight), ("vw", Format::Vw)];
 const IDS: &[(&str, Ids)] = &[("auto", Ids::Auto), ("numbers", Ids::Numbers), ("words", Ids::Words)];
 const EXPORTS: &[(&str, Export)] = &[("npy", Export::Npy), ("word2vec", Export::Word2vec), ("tsv", Export::Tsv)];
+const EXPERIMENTS: &[(&str, Experiment)] = &[
+    ("aloi", Experiment::Aloi),
+    ("bibtex", Experiment::Bibtex),
+    ("corel5k", Experiment::Corel5k),
+    ("yeast", Experiment::Yeast),
+];
 const PRESETS: &[(&str, Preset)] = &[("aloi", Preset::Aloi), ("mulan", Preset::Mulan), ("lshtc", Preset::Lshtc)];
 const ROW_SCALES: &[(&str, RowScale)] =
     &[("none", RowScale::None), ("sum", RowScale::Sum), ("length", RowScale::Length)];

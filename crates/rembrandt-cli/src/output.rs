@@ -14,7 +14,7 @@ pub fn print(text: &str) -> anyhow::Result<()> {
     Ok(out.flush()?)
 }
 
-/// Prints one JSON object on one line.
+/// Prints one JSON value on one line.
 pub fn print_json(value: &Value) -> anyhow::Result<()> {
     print(&format!("{value}\n"))
 }
@@ -23,6 +23,17 @@ pub fn print_json(value: &Value) -> anyhow::Result<()> {
 pub fn facts(rows: &[(&str, String)]) -> String {
     let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
     rows.iter().map(|(name, value)| format!("{name:<width$}  {value}\n")).collect()
+}
+
+/// Rows of equally many columns, each as wide as its widest entry.
+pub fn table<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String {
+    let width: [usize; COLUMNS] =
+        std::array::from_fn(|i| rows.iter().map(|row| row[i].chars().count()).max().unwrap_or(0));
+    let line = |row: &[String; COLUMNS]| {
+        let cells: Vec<String> = row.iter().zip(width).map(|(cell, width)| format!("{cell:<width$}")).collect();
+        format!("{}\n", cells.join("  ").trim_end())
+    };
+    rows.iter().map(line).collect()
 }
 
 /// The two facts that every command tells of data: their size and their entries.
@@ -85,6 +96,8 @@ mod tests {
 
     #[test]
     fn facts_are_aligned() {
+        let rows = [["a", "b"], ["long", "c"]].map(|row| row.map(str::to_owned));
+        assert_eq!(table(&rows), "a     b\nlong  c\n");
         assert_eq!(facts(&[("a", "1".into()), ("long", "2".into())]), "a     1\nlong  2\n");
     }
 }

@@ -50,6 +50,7 @@
 //! | [`data`] | readers, chunks, the cache file, and [`Examples`], the trait through which algorithms see data |
 //! | [`embed`] | [`Rembrandt`]: parameters, algorithm, report |
 //! | [`head`] | from the embedding to scores: least squares, logistic regression, random features, cross-fitting |
+//! | [`reproduce`] | the paper's experiments, with the authors' settings and figures |
 //! | [`model`] | files of results, exports, nearest labels |
 //! | [`metrics`] | how good ranked predictions are, with intervals; thresholds |
 //! | [`solve`] | orthonormal bases; inside, conjugate gradients and random numbers |
@@ -70,6 +71,7 @@ mod mapped;
 pub mod matrix;
 pub mod metrics;
 pub mod model;
+pub mod reproduce;
 mod run;
 pub mod solve;
 pub mod train;

@@ -4,6 +4,7 @@ mod convert;
 mod embed;
 mod inspect;
 mod neighbors;
+mod reproduce;
 
 use crate::args::{Arguments, Command};
 
@@ -14,6 +15,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::Convert(args) => convert::run(args),
         Command::Inspect(args) => inspect::run(args),
         Command::Neighbors(args) => neighbors::run(args),
+        Command::Reproduce(args) => reproduce::run(args),
     };
     match arguments.threads {
         None => work(),

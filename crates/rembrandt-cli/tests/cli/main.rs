@@ -9,4 +9,5 @@ mod inspect;
 #[cfg(target_os = "linux")]
 mod limits;
 mod neighbors;
+mod reproduce;
 mod same_bytes;

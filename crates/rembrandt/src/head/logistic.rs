@@ -17,9 +17,10 @@ use faer::{Mat, Par};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::curvature::gram;
+use super::descent::{Preconditioner, Schedule, descend};
 use super::inputs::{Inputs, STRIP};
-use super::objective::{Loss, Objective, Targets, accumulate, scores, tiles};
-use super::stochastic::{Schedule, descend};
+use super::objective::{Loss, Objective, Targets, scores};
 use crate::matrix::Matrix;
 use crate::solve::lbfgs::{self, Limits, Outcome};
 use crate::{Error, Result, Run};
@@ -28,10 +29,12 @@ use crate::{Error, Result, Run};
 const GROUP: usize = 512;
 /// Rows that tell the coordinates; more do not make them better.
 const SAMPLE: usize = 16_384;
-/// Neighbouring rows of that sample.
-const RUN: usize = 16;
 /// Labels that one task solves for.
 const SOLVED: usize = 32;
+/// The share of the last step in the next, of mini-batches.
+const MOMENTUM: f32 = 0.9;
+/// Length of the steps of an epoch, as a fraction of those of the epoch before.
+const DECAY: f32 = 0.6;
 /// Seed of the order of the mini-batches.
 const SHUFFLE: u64 = 1;
 /// Added to the diagonal, relative to its mean: inputs may depend on each other.
@@ -73,7 +76,7 @@ impl LogisticParams {
             Loss::Independent => (0, 100),
             Loss::Softmax => (10, 0),
         };
-        LogisticParams { loss, ridge: 1.0, shrink: 0.0, epochs, batch: 1024, step: 0.3, steps, tolerance: 1e-2 }
+        LogisticParams { loss, ridge: 1.0, shrink: 0.0, epochs, batch: 1024, step: 0.7, steps, tolerance: 1e-2 }
     }
 }
 
@@ -117,21 +120,7 @@ impl LogisticParams {
         if !(self.tolerance.is_finite() && self.tolerance >= 0.0) {
             return Err(Error::parameter("tolerance", "must be a finite number, zero or more"));
         }
-        let n = inputs.rows();
-        if n == 0 {
-            return Err(Error::Data("the data have no examples".into()));
-        }
-        if targets.labels.rows() != n || targets.example_weights.is_some_and(|w| w.len() != n) {
-            return Err(Error::Data("inputs, labels and weights have different numbers of rows".into()));
-        }
-        let bad = |w: &[f32]| w.iter().any(|w| !w.is_finite() || *w < 0.0);
-        if targets.label_weights.is_some_and(|v| v.len() != targets.count || bad(v)) {
-            return Err(Error::Data("each label needs a weight that is finite and not negative".into()));
-        }
-        if targets.example_weights.is_some_and(bad) {
-            return Err(Error::Data("weights of examples must be finite and not negative".into()));
-        }
-        Ok(())
+        targets.check(inputs.rows())
     }
 
     /// Finds the weights.
@@ -152,16 +141,11 @@ impl LogisticParams {
             Loss::Softmax => counts.iter().sum(),
         };
         let frequency: Vec<f64> = counts.iter().map(|count| count / all.max(f64::MIN_POSITIVE)).collect();
-        let gram = gram(&inputs, &targets);
+        let gram = gram(&inputs, &targets, SAMPLE, &mut |_| Ok(()))?;
         let mean = (0..width - 1).map(|i| gram[(i, i)]).sum::<f64>() / (width - 1).max(1) as f64;
-        let objective = Objective {
-            inputs,
-            targets,
-            loss: self.loss,
-            rho: self.ridge * mean,
-            shrink: self.shrink,
-            frequency: frequency.iter().map(|f| *f as f32).collect(),
-        };
+        let offset: Vec<f32> = frequency.iter().map(|f| self.shrink * *f as f32).collect();
+        let rho = self.ridge * mean;
+        let objective = Objective { inputs, targets, loss: self.loss, rho, keep: 1.0 - self.shrink, offset: &offset };
         let curvature =
             |label: usize| f64::from(targets.label_weight(label)) * counts[label] * (1.0 - frequency[label]);
         let mut weights = Matrix::zeros(targets.count, width);
@@ -183,9 +167,20 @@ impl LogisticParams {
             let round = Round::new(&gram, objective.rho, mean, &m)?;
             let mut found = Matrix::from_fn(labels.len(), width, |i, j| weights.row(labels[i] as usize)[j]);
             if self.loss == Loss::Softmax && self.epochs > 0 {
-                let schedule = Schedule { epochs: self.epochs, batch: self.batch, step: self.step, seed: SHUFFLE };
-                let scales: Vec<f32> = round.inverse.iter().map(|v| (v * v) as f32).collect();
-                descend(&objective, labels, (&round.inverse_matrix(), &scales), &mut found, schedule, run)?;
+                let schedule = Schedule {
+                    epochs: self.epochs,
+                    batch: self.batch,
+                    step: self.step,
+                    momentum: MOMENTUM,
+                    decay: DECAY,
+                    whole: false,
+                    seed: SHUFFLE,
+                };
+                let scales = round.inverse.iter().map(|v| (v * v) as f32).collect();
+                let preconditioner = Preconditioner::new(&round.lower, scales);
+                descend(&objective, labels, &preconditioner, &mut found, schedule, &mut || {
+                    run.advance("head", labels.len() as u64)
+                })?;
             }
             let mut outcome = Outcome::default();
             if self.steps > 0 {
@@ -236,41 +231,6 @@ fn prior(count: f64, all: f64, loss: Loss) -> f32 {
     }
 }
 
-/// The weighted mean of zzᵀ over a sample of the rows.
-fn gram(inputs: &Inputs<'_>, targets: &Targets<'_>) -> Mat<f64> {
-    let (n, width) = (inputs.rows(), inputs.width());
-    let runs = n.div_ceil(RUN);
-    let kept = runs.min(SAMPLE / RUN);
-    let mut sum = tiles(width, width);
-    let mut weight = 0.0;
-    for part in (0..kept).step_by(STRIP) {
-        let starts: Vec<usize> = (part..kept.min(part + STRIP)).map(|i| i * runs / kept * RUN).collect();
-        let mut z = vec![0f32; starts.len() * RUN * width];
-        // Rows beyond the end stay zero, and add nothing.
-        z.par_chunks_mut(RUN * width).zip(&starts).for_each(|(z, start)| {
-            let rows = RUN.min(n - start);
-            inputs.write(*start, &mut z[..rows * width]);
-        });
-        let mut left = z.clone();
-        for (left, start) in left.chunks_mut(RUN * width).zip(&starts) {
-            for (i, row) in left.chunks_mut(width).enumerate().take(RUN.min(n - start)) {
-                let w = targets.example_weight(start + i);
-                weight += f64::from(w);
-                row.iter_mut().for_each(|v| *v *= w);
-            }
-        }
-        accumulate(&mut sum, &left, width, &z, width);
-    }
-    let scale = if weight > 0.0 { weight.recip() } else { 0.0 };
-    let mut gram = Mat::zeros(width, width);
-    for tile in &sum {
-        for (i, row) in tile.sum.chunks(tile.cols).enumerate() {
-            row.iter().enumerate().for_each(|(j, v)| gram[(tile.row + i, tile.col + j)] = v * scale);
-        }
-    }
-    gram
-}
-
 /// Coordinates u = √m·Lᵀw in which the functions of some labels are nearly round.
 struct Round {
     lower: Mat<f64>,
@@ -292,22 +252,6 @@ impl Round {
             .llt(faer::Side::Lower)
             .map_err(|_| Error::Data("the inputs of the head are not finite, or all examples have weight 0".into()))?;
         Ok(Round { lower: factor.L().to_owned(), inverse: m.iter().map(|m| m.sqrt().recip()).collect() })
-    }
-
-    /// (L Lᵀ)⁻¹.
-    fn inverse_matrix(&self) -> Matrix {
-        let width = self.lower.nrows();
-        let mut out = Matrix::zeros(width, width);
-        out.as_mut_slice().par_chunks_mut(SOLVED * width).enumerate().for_each(|(part, out)| {
-            let first = part * SOLVED;
-            let mut v = Mat::from_fn(width, out.len() / width, |j, i| f64::from(u8::from(j == first + i)));
-            solve_lower_triangular_in_place(self.lower.as_ref(), v.as_mut(), Par::Seq);
-            solve_upper_triangular_in_place(self.lower.transpose(), v.as_mut(), Par::Seq);
-            out.chunks_mut(width).enumerate().for_each(|(i, row)| {
-                row.iter_mut().enumerate().for_each(|(j, w)| *w = v[(j, i)] as f32);
-            });
-        });
-        out
     }
 
     /// From weights of all labels to u.
@@ -346,7 +290,7 @@ impl Round {
         out.as_mut_slice().par_chunks_mut(SOLVED * width).enumerate().for_each(|(part, out)| {
             let first = part * SOLVED;
             let count = out.len() / width;
-            let mut v = Mat::from_fn(width, count, |j, i| gradient[(first + i, j)] * self.inverse[ids[first + i]]);
+            let mut v = Mat::from_fn(width, count, |j, i| gradient[(j, first + i)] * self.inverse[ids[first + i]]);
             solve_lower_triangular_in_place(self.lower.as_ref(), v.as_mut(), Par::Seq);
             out.chunks_mut(width).enumerate().for_each(|(i, row)| {
                 row.iter_mut().enumerate().for_each(|(j, w)| *w = v[(j, i)] as f32);

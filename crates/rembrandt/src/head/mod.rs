@@ -8,22 +8,27 @@
 //! | [`LogisticParams`] with [`Loss::Softmax`] | log-odds of one label of all (LR) | multiclass |
 //! | [`LogisticParams`] with [`Loss::Independent`] | log-odds of each label (ILR) | multilabel |
 //!
-//! Logistic heads see h or [`RandomFeatures`] of it. P was fitted to the training examples, whose h are therefore better
+//! Logistic heads see h or [`RandomFeatures`] of it; with thousands of those, [`Descent`] trains the same heads in a few
+//! passes. P was fitted to the training examples, whose h are therefore better
 //! than those of new examples will be, and a head trained on them trusts h too much: [`out_of_fold`] computes h of
 //! training examples with projections that have not seen them. The two kinds of scores add up to better ones than
 //! either; [`Selection`] finds out how much of each to take, and the ridge.
 
 mod calibrate;
 mod crossfit;
+mod curvature;
+mod descent;
 mod features;
 mod inputs;
 mod logistic;
 mod objective;
+#[cfg(test)]
+mod problem;
 mod select;
-mod stochastic;
 
 pub use calibrate::Calibration;
 pub use crossfit::{Folds, out_of_fold};
+pub use descent::Descent;
 pub use features::{FeatureParams, Kernel, RandomFeatures};
 pub(crate) use inputs::add_intercept;
 pub use inputs::{Inputs, project};

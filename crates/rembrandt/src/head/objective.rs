@@ -7,9 +7,8 @@
 //! softmax:      Σᵢ wᵢ (Tᵢ log Σₗ exp sᵢₗ − Σₗ tᵢₗ sᵢₗ),  Tᵢ = Σₗ tᵢₗ   + the same
 //! ```
 //!
-//! where v are weights of the labels and the targets t are the labels, smoothed towards their frequency. Under softmax
-//! an example with several labels counts once for each of them, with the weight of the label, and one without labels
-//! does not count.
+//! where v are weights of the labels and the targets t = keep·y + offset are the labels, smoothed. Under softmax an example
+//! with several labels counts once for each of them, with the weight of the label, and one without labels does not count.
 //!
 //! Rows go through in blocks. Scores and residuals of a block are computed strip by strip, and then every tile of the
 //! gradient adds its share of the block to its `f64` sum: no two tasks write the same number, and each number is
@@ -24,11 +23,12 @@ use super::inputs::{Inputs, STRIP};
 use crate::csr::CsrRef;
 use crate::kernel::elementwise::{sigmoid_minus, softmax_minus};
 use crate::matrix::Matrix;
+use crate::{Error, Result};
 
 /// Rows of a block.
 const BLOCK: usize = 16 * STRIP;
-/// Labels of a tile of the gradient.
-const TILE_ROWS: usize = 64;
+/// Labels of a tile of the gradient. Fewer would be more often copied than multiplied.
+const TILE_ROWS: usize = 256;
 /// Inputs of a tile of the gradient.
 const TILE_COLS: usize = 512;
 /// Marks a label that is not among those looked at.
@@ -58,6 +58,24 @@ pub struct Targets<'a> {
 }
 
 impl Targets<'_> {
+    /// Refuses what does not fit `n` rows of inputs, or is not a weight.
+    pub(crate) fn check(&self, n: usize) -> Result<()> {
+        if n == 0 {
+            return Err(Error::Data("the data have no examples".into()));
+        }
+        if self.labels.rows() != n || self.example_weights.is_some_and(|w| w.len() != n) {
+            return Err(Error::Data("inputs, labels and weights have different numbers of rows".into()));
+        }
+        let bad = |w: &[f32]| w.iter().any(|w| !w.is_finite() || *w < 0.0);
+        if self.label_weights.is_some_and(|v| v.len() != self.count || bad(v)) {
+            return Err(Error::Data("each label needs a weight that is finite and not negative".into()));
+        }
+        if self.example_weights.is_some_and(bad) {
+            return Err(Error::Data("weights of examples must be finite and not negative".into()));
+        }
+        Ok(())
+    }
+
     pub(crate) fn example_weight(&self, i: usize) -> f32 {
         self.example_weights.map_or(1.0, |w| w[i])
     }
@@ -86,14 +104,15 @@ pub(crate) struct Objective<'a> {
     pub loss: Loss,
     /// ρ.
     pub rho: f64,
-    /// How far the targets are moved to the frequencies of the labels, 0 to 1.
-    pub shrink: f32,
-    /// Frequency of each label: of examples, or under softmax of labels.
-    pub frequency: Vec<f32>,
+    /// The target of a label is this if an example has it, plus the label's offset.
+    pub keep: f32,
+    /// The part of the target of each label that does not depend on the example.
+    pub offset: &'a [f32],
 }
 
 impl Objective<'_> {
-    /// The gradient for some labels, whose weights are the rows of `weights`. Softmax needs all labels.
+    /// The gradient for some labels, whose weights are the rows of `weights`: a column for each of them. Softmax needs
+    /// all labels.
     pub fn gradient(&self, labels: &[u32], weights: &Matrix) -> Mat<f64> {
         let (width, count) = (self.inputs.width(), labels.len());
         assert_eq!((weights.rows(), weights.cols()), (count, width), "sizes do not fit");
@@ -113,18 +132,42 @@ impl Objective<'_> {
             });
             accumulate(&mut sum, residuals, count, z, width);
         }
-        let mut gradient = Mat::zeros(count, width);
-        for tile in &sum {
-            for (i, row) in tile.sum.chunks(tile.cols).enumerate() {
-                row.iter().enumerate().for_each(|(j, v)| gradient[(tile.row + i, tile.col + j)] = *v);
-            }
-        }
-        for j in 0..width - 1 {
-            for i in 0..count {
-                gradient[(i, j)] += self.rho * f64::from(weights.row(i)[j]);
+        let mut gradient = assemble(&sum, count, width);
+        for i in 0..count {
+            for (j, weight) in weights.row(i)[..width - 1].iter().enumerate() {
+                gradient[(j, i)] += self.rho * f64::from(*weight);
             }
         }
         gradient
+    }
+
+    /// Σᵢ wᵢ tᵢₗ zᵢ of each label, times its weight, in columns: the part of the gradient that does not depend on the
+    /// weights, with its sign changed.
+    pub fn statistic(&self, labels: &[u32]) -> Mat<f64> {
+        let (width, count) = (self.inputs.width(), labels.len());
+        let mut sum = tiles(count, width);
+        let scope = Scope::new(self, labels);
+        let mut all = vec![0.0; width];
+        let rows = BLOCK.min(self.inputs.rows());
+        let mut z = vec![0f32; rows * width];
+        for start in (0..self.inputs.rows()).step_by(BLOCK) {
+            let rows = BLOCK.min(self.inputs.rows() - start);
+            let z = &mut z[..rows * width];
+            z.par_chunks_mut(STRIP * width)
+                .enumerate()
+                .for_each(|(strip, z)| self.inputs.write(start + strip * STRIP, z));
+            sum.par_iter_mut().for_each(|tile| scope.add_labels(start, z, width, tile));
+            for (i, z) in z.chunks(width).enumerate() {
+                let mass = f64::from(scope.mass(start + i));
+                all.iter_mut().zip(z).for_each(|(sum, z)| *sum += mass * f64::from(*z));
+            }
+        }
+        let mut statistic = assemble(&sum, count, width);
+        for i in 0..count {
+            let share = scope.share(i);
+            all.iter().enumerate().for_each(|(j, all)| statistic[(j, i)] += share * all);
+        }
+        statistic
     }
 
     /// The value for each of some labels or, under softmax, of all together. Slow and exact: for tests and reports.
@@ -146,12 +189,12 @@ impl Objective<'_> {
                 f64::from(held)
             };
             let value = |l: u32| f64::from(self.targets.label_weight(l as usize));
-            let shrink = f64::from(self.shrink);
-            let frequency = |l: u32| f64::from(self.frequency[l as usize]);
+            let keep = f64::from(self.keep);
+            let offset = |l: u32| f64::from(self.offset[l as usize]);
             match self.loss {
                 Loss::Independent => {
                     for (l, s) in labels.iter().zip(&scores) {
-                        let target = (1.0 - shrink) * label(*l) + shrink * frequency(*l);
+                        let target = keep * label(*l) + offset(*l);
                         let softplus = s.max(0.0) + (-s.abs()).exp().ln_1p();
                         total += weight * value(*l) * (softplus - target * s);
                     }
@@ -162,7 +205,7 @@ impl Objective<'_> {
                     let log = max + scores.iter().map(|s| (s - max).exp()).sum::<f64>().ln();
                     total += weight * mass * log;
                     for (l, s) in labels.iter().zip(&scores) {
-                        let target = (1.0 - shrink) * value(*l) * label(*l) + shrink * mass * frequency(*l);
+                        let target = keep * value(*l) * label(*l) + mass * offset(*l);
                         total -= weight * target * s;
                     }
                 }
@@ -186,32 +229,66 @@ impl<'a> Scope<'a> {
     fn new(objective: &'a Objective<'a>, labels: &[u32]) -> Scope<'a> {
         let mut place = vec![ABSENT; objective.targets.count];
         labels.iter().enumerate().for_each(|(i, label)| place[*label as usize] = i as u32);
-        let offset = labels.iter().map(|l| objective.shrink * objective.frequency[*l as usize]).collect();
+        let offset = labels.iter().map(|l| objective.offset[*l as usize]).collect();
         let label_weights = labels.iter().map(|l| objective.targets.label_weight(*l as usize)).collect();
         Scope { objective, place, offset, label_weights }
     }
 
+    /// What the probabilities of an example count.
+    fn mass(&self, i: usize) -> f32 {
+        let Objective { targets, loss, .. } = self.objective;
+        let weight = targets.example_weight(i);
+        match loss {
+            Loss::Independent => weight,
+            Loss::Softmax => {
+                weight * targets.labels.entries(i).map(|(l, value)| value * targets.label_weight(l)).sum::<f32>()
+            }
+        }
+    }
+
+    /// What the offset of a label adds to the target, for each unit of mass.
+    fn share(&self, place: usize) -> f64 {
+        let weight = match self.objective.loss {
+            Loss::Independent => self.label_weights[place],
+            Loss::Softmax => 1.0,
+        };
+        f64::from(weight * self.offset[place])
+    }
+
+    /// Adds the inputs of rows from `start` on to the sums of their labels, as far as these are in the tile.
+    fn add_labels(&self, start: usize, z: &[f32], width: usize, tile: &mut Tile) {
+        let Objective { targets, keep, .. } = self.objective;
+        for (i, z) in z.chunks(width).enumerate() {
+            let weight = targets.example_weight(start + i);
+            for (label, value) in targets.labels.entries(start + i) {
+                let row = (self.place[label] as usize).wrapping_sub(tile.row);
+                if let Some(sum) = tile.sum.chunks_mut(tile.cols).nth(row) {
+                    let factor = f64::from(weight * self.label_weights[tile.row + row] * keep * value);
+                    let z = &z[tile.col..tile.col + tile.cols];
+                    sum.iter_mut().zip(z).for_each(|(sum, z)| *sum += factor * f64::from(*z));
+                }
+            }
+        }
+    }
+
     /// Turns the scores of an example into the derivative of the function by them.
     fn residual(&self, i: usize, row: &mut [f32]) {
-        let Objective { targets, loss, shrink, .. } = self.objective;
-        let weight = targets.example_weight(i);
+        let Objective { targets, loss, keep, .. } = self.objective;
+        let (weight, mass) = (targets.example_weight(i), self.mass(i));
         match loss {
             Loss::Independent => {
                 sigmoid_minus(row, &self.offset, &self.label_weights);
-                if weight != 1.0 {
-                    row.iter_mut().for_each(|v| *v *= weight);
+                if mass != 1.0 {
+                    row.iter_mut().for_each(|v| *v *= mass);
                 }
             }
-            Loss::Softmax => {
-                let mass: f32 = targets.labels.entries(i).map(|(l, value)| value * targets.label_weight(l)).sum();
-                softmax_minus(row, &self.offset, weight * mass);
-            }
+            Loss::Softmax => softmax_minus(row, &self.offset, mass),
         }
         for (label, value) in targets.labels.entries(i) {
             let place = self.place[label];
             if place != ABSENT {
                 let place = place as usize;
-                row[place] -= weight * self.label_weights[place] * (1.0 - shrink) * value;
+                row[place] -= weight * self.label_weights[place] * keep * value;
             }
         }
     }
@@ -234,6 +311,18 @@ pub(crate) fn tiles(rows: usize, cols: usize) -> Vec<Tile> {
             Tile { row, col, cols, sum: vec![0.0; height * cols] }
         })
         .collect()
+}
+
+/// The transpose of the matrix that the tiles are parts of.
+pub(crate) fn assemble(tiles: &[Tile], rows: usize, cols: usize) -> Mat<f64> {
+    let mut whole = Mat::zeros(cols, rows);
+    for tile in tiles {
+        for (i, row) in tile.sum.chunks(tile.cols).enumerate() {
+            let column = whole.col_as_slice_mut(tile.row + i);
+            column[tile.col..tile.col + tile.cols].copy_from_slice(row);
+        }
+    }
+    whole
 }
 
 /// Adds aᵀb, where a and b are some rows, to the tiles. Sums of one block are taken in `f32`.

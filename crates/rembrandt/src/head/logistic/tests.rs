@@ -2,63 +2,7 @@ use super::*;
 use crate::csr::Csr;
 use crate::head::RandomFeatures;
 use crate::head::features::{FeatureParams, Kernel};
-
-const COUNT: usize = 6;
-
-/// Examples in 4 dimensions with labels that depend on them, noisily; one label that nobody has.
-struct Problem {
-    h: Matrix,
-    labels: Csr,
-    example_weights: Vec<f32>,
-    label_weights: Vec<f32>,
-}
-
-impl Problem {
-    fn new(n: usize, loss: Loss) -> Problem {
-        let mut h = Matrix::zeros(n, 4);
-        crate::solve::random::fill_normal(&mut h, 0, 5);
-        let mut noise = Matrix::zeros(n, COUNT);
-        crate::solve::random::fill_normal(&mut noise, 0, 6);
-        let mut labels = Csr::new(true);
-        for i in 0..n {
-            let score = |l: usize| h.row(i)[l % 4] * (1 + l) as f32 / 2.0 - 0.5 + noise.row(i)[l];
-            match loss {
-                Loss::Independent => {
-                    (0..COUNT - 1).filter(|l| score(*l) > 0.5).for_each(|l| labels.push(l as u32, 1.0));
-                }
-                Loss::Softmax => {
-                    let best = (0..COUNT - 1).max_by(|a, b| score(*a).total_cmp(&score(*b))).unwrap();
-                    labels.push(best as u32, 1.0);
-                }
-            }
-            labels.end_row();
-        }
-        let example_weights = (0..n).map(|i| (i % 3) as f32).collect();
-        Problem { h, labels, example_weights, label_weights: vec![1.0, 2.0, 0.5, 1.0, 3.0, 1.0] }
-    }
-
-    fn targets(&self) -> Targets<'_> {
-        Targets {
-            labels: self.labels.view(),
-            count: COUNT,
-            example_weights: Some(&self.example_weights),
-            label_weights: Some(&self.label_weights),
-        }
-    }
-
-    fn objective<'a>(&'a self, loss: Loss, features: Option<&'a RandomFeatures>) -> Objective<'a> {
-        let (all, counts) = self.targets().totals();
-        let all = if loss == Loss::Softmax { counts.iter().sum() } else { all };
-        Objective {
-            inputs: Inputs::new(self.h.view(), features),
-            targets: self.targets(),
-            loss,
-            rho: 0.7,
-            shrink: 0.1,
-            frequency: counts.iter().map(|count| (count / all) as f32).collect(),
-        }
-    }
-}
+use crate::head::problem::{COUNT, Problem};
 
 #[test]
 fn gradients_agree_with_differences() {
@@ -82,7 +26,7 @@ fn gradients_agree_with_differences() {
                     // A power of two, which f32 adds without rounding.
                     let step = 1.0 / 256.0;
                     let difference = (value(step) - value(-step)) / (2.0 * f64::from(step));
-                    let found = gradient[(i, j)];
+                    let found = gradient[(j, i)];
                     assert!((difference - found).abs() < 2e-3, "{loss:?} {i} {j}: {found} for {difference}");
                 }
             }
@@ -98,7 +42,7 @@ fn descend(objective: &Objective<'_>, labels: &[u32]) -> f64 {
     let mut value = objective.value(labels, &x);
     for _ in 0..3000 {
         let gradient = objective.gradient(labels, &x);
-        let moved = Matrix::from_fn(labels.len(), width, |i, j| x.row(i)[j] - (step * gradient[(i, j)]) as f32);
+        let moved = Matrix::from_fn(labels.len(), width, |i, j| x.row(i)[j] - (step * gradient[(j, i)]) as f32);
         let new = objective.value(labels, &moved);
         if new <= value {
             (x, value, step) = (moved, new, step * 1.2);
@@ -119,7 +63,10 @@ fn training_reaches_the_optimum() {
         let (model, report) = params.fit(inputs, problem.targets(), &mut Run::default()).unwrap();
         assert_eq!(report.unfinished, 0, "{report:?}");
         assert!(report.steps < 40, "{report:?}");
-        let objective = Objective { rho: report.rho, shrink: 0.05, ..problem.objective(loss, None) };
+        let (all, counts) = problem.targets().totals();
+        let all = if loss == Loss::Softmax { counts.iter().sum() } else { all };
+        let offset: Vec<f32> = counts.iter().map(|count| 0.05 * (count / all) as f32).collect();
+        let objective = Objective { rho: report.rho, keep: 0.95, offset: &offset, ..problem.objective(loss, None) };
         let labels: Vec<u32> = (0..COUNT as u32 - 1).collect();
         let found = Matrix::from_fn(COUNT - 1, 5, |i, j| model.weights.row(i)[j]);
         let (ours, best) = (objective.value(&labels, &found), descend(&objective, &labels));
@@ -127,6 +74,28 @@ fn training_reaches_the_optimum() {
         // The label that nobody has keeps to its frequency.
         assert_eq!(model.weights.row(COUNT - 1)[..4], [0.0; 4]);
         assert!(model.weights.row(COUNT - 1)[4] < -5.0);
+    }
+}
+
+#[test]
+fn the_statistic_is_what_a_gradient_without_targets_lacks() {
+    for loss in [Loss::Independent, Loss::Softmax] {
+        let problem = Problem::new(200, loss);
+        let params = FeatureParams { count: 9, ..FeatureParams::default() };
+        let features = RandomFeatures::draw(&params, problem.h.view()).unwrap();
+        for features in [None, Some(&features)] {
+            let objective = problem.objective(loss, features);
+            let labels: Vec<u32> = if loss == Loss::Softmax { (0..COUNT as u32).collect() } else { vec![4, 1, 2] };
+            let weights = Matrix::from_fn(labels.len(), objective.inputs.width(), |i, j| {
+                ((i * 7 + j * 5) % 9) as f32 / 4.0 - 1.0
+            });
+            let whole = objective.gradient(&labels, &weights);
+            let bare = Objective { keep: 0.0, offset: &[0.0; COUNT], ..objective }.gradient(&labels, &weights);
+            let statistic = objective.statistic(&labels);
+            assert!(statistic.norm_max() > 1.0);
+            let difference = (&bare - &statistic - &whole).norm_max();
+            assert!(difference < 1e-3 * statistic.norm_max(), "{loss:?}: {difference}");
+        }
     }
 }
 

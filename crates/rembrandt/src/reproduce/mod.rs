@@ -1,0 +1,315 @@
+//! The published figures, reproduced.
+//!
+//! P. Mineiro and N. Karampatziakis, *Fast Label Embeddings for Extremely Large Output Spaces* (ICLR workshop, 2015),
+//! published their code with the logs of its runs on four public data sets: ALOI (multiclass), and bibtex, corel5k and
+//! yeast from the Mulan collection (multilabel). An [`Experiment`] holds the settings that they printed and the figures
+//! that they got on test data, and does the same here: their embedding, then on h(x) a linear head or their random
+//! features trained by [`Descent`].
+//!
+//! ```no_run
+//! use rembrandt::data::Dataset;
+//! use rembrandt::reproduce::Experiment;
+//! use rembrandt::Run;
+//!
+//! let read = |name: &str| Dataset::read(name.as_ref(), &Default::default(), &mut |_, _| true);
+//! let ((train, _), (test, _)) = (read("yeast/train.txt.zst")?, read("yeast/test.txt.zst")?);
+//! let run = &mut Run::default();
+//! let placed = Experiment::Yeast.place(&train, &test, 1, run)?;
+//! for trial in Experiment::Yeast.trials() {
+//!     for figure in trial.measure(&placed, 1, run)? {
+//!         println!("{:?}: {} here, {} published", figure.metric, figure.ours, figure.authors);
+//!     }
+//! }
+//! # Ok::<(), rembrandt::Error>(())
+//! ```
+//!
+//! What is theirs and what is ours: predictions of single labels, for Hamming loss and micro-F1, are those with a
+//! probability above ½; for macro-F1 the threshold of each label is chosen on the probabilities (not the labels) of the
+//! test examples. Their random numbers cannot be repeated, ours depend on the seed. Their linear head on ALOI was trained
+//! in another way, and is compared with our softmax regression.
+
+mod settings;
+
+use faer::Mat;
+use serde::{Deserialize, Serialize};
+
+pub use settings::{Published, Trial};
+
+use crate::csr::{Csr, CsrRef};
+use crate::data::Dataset;
+use crate::head::{
+    Descent, FeatureParams, Inputs, Logistic, LogisticParams, Loss, RandomFeatures, Targets, add_intercept,
+};
+use crate::matrix::Matrix;
+use crate::metrics::{
+    Bootstrap, Evaluator, Example, Intervals, Scores, Settings, best_f1_thresholds, predicted_positive, rank,
+};
+use crate::solve::orth;
+use crate::{Embedding, Error, Examples, Rembrandt, Result, Run};
+
+/// On the multilabel data, k is the smallest dimension that keeps more than this part of the trace of YᵀY.
+const ENERGY: f64 = 0.9;
+/// A batch has at most this many probabilities or inputs.
+const BATCH_ENTRIES: usize = 1_000_000_000;
+/// Random features for each example, at most: the kernel that they approximate has no more directions than examples.
+const FEATURES_PER_EXAMPLE: usize = 4;
+
+/// A data set on which the authors published figures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Experiment {
+    /// Photographs of 1000 objects, by colour histogram; multiclass.
+    Aloi,
+    /// Publications and their tags, by words.
+    Bibtex,
+    /// Photographs and their keywords, by visual words.
+    Corel5k,
+    /// Genes and their functions, by expression.
+    Yeast,
+}
+
+/// What was measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Metric {
+    /// Share of examples whose class is not the one predicted.
+    Error,
+    /// Hamming loss.
+    Hamming,
+    /// Micro-F1.
+    MicroF1,
+    /// Macro-F1.
+    MacroF1,
+}
+
+/// What the head sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Setting {
+    /// h(x).
+    Linear,
+    /// Random features of h(x).
+    RandomFeatures,
+}
+
+/// One figure beside the published one.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Figure {
+    /// The data set.
+    pub data: Experiment,
+    /// What the head sees.
+    pub setting: Setting,
+    /// What was measured.
+    pub metric: Metric,
+    /// The figure on all test examples.
+    pub ours: f64,
+    /// Lower end of its bootstrap interval, see [`INTERVAL`](crate::metrics::INTERVAL).
+    pub low: f64,
+    /// Upper end of its bootstrap interval.
+    pub high: f64,
+    /// Second lowest of the authors' 16 replicates.
+    pub authors_low: f64,
+    /// The middle of the authors' replicates.
+    pub authors: f64,
+    /// Second highest of the authors' replicates.
+    pub authors_high: f64,
+}
+
+/// The examples of an experiment in its embedding.
+#[derive(Clone, Debug)]
+pub struct Placed {
+    experiment: Experiment,
+    /// h of the training examples.
+    train: Matrix,
+    train_labels: Csr,
+    /// h of the test examples.
+    test: Matrix,
+    test_labels: Csr,
+    /// Number of labels.
+    count: usize,
+}
+
+impl Experiment {
+    /// All of them.
+    pub const ALL: [Experiment; 4] = [Experiment::Aloi, Experiment::Bibtex, Experiment::Corel5k, Experiment::Yeast];
+
+    /// The name, which is also that of the folder of the data.
+    pub fn name(self) -> &'static str {
+        match self {
+            Experiment::Aloi => "aloi",
+            Experiment::Bibtex => "bibtex",
+            Experiment::Corel5k => "corel5k",
+            Experiment::Yeast => "yeast",
+        }
+    }
+
+    /// Embeds the labels with the authors' settings, and places all examples.
+    pub fn place(self, train: &Dataset, test: &Dataset, seed: u64, run: &mut Run<'_>) -> Result<Placed> {
+        let (shape, tested) = (train.shape(), test.shape());
+        if shape.d != tested.d {
+            let reason = format!("the training data have {} features, but the test data {}", shape.d, tested.d);
+            return Err(Error::Data(reason));
+        }
+        let (train_labels, test_labels) = (train.labels()?, test.labels()?);
+        let mut params = Rembrandt { seed, ..Rembrandt::preset(self.preset()) };
+        params.k = match self {
+            Experiment::Aloi => params.k.min(shape.c),
+            _ => dimension(train_labels.view(), shape.c),
+        };
+        let embedding = params.fit(train, run)?;
+        Ok(Placed {
+            experiment: self,
+            train: place(&embedding, train)?,
+            train_labels,
+            test: place(&embedding, test)?,
+            test_labels,
+            count: shape.c,
+        })
+    }
+
+    fn loss(self) -> Loss {
+        match self {
+            Experiment::Aloi => Loss::Softmax,
+            _ => Loss::Independent,
+        }
+    }
+}
+
+/// h of every example.
+fn place(embedding: &Embedding, data: &Dataset) -> Result<Matrix> {
+    let mut h = data.gather_features(embedding.projection.view())?;
+    add_intercept(&mut h, &embedding.intercept);
+    Ok(h)
+}
+
+/// The smallest k for which the k largest eigenvalues of YᵀY are more than 90 % of its trace.
+fn dimension(labels: CsrRef<'_>, c: usize) -> usize {
+    let mut gram = Mat::<f64>::zeros(c, c);
+    for row in 0..labels.rows() {
+        for (i, a) in labels.entries(row) {
+            labels.entries(row).for_each(|(j, b)| gram[(i, j)] += f64::from(a) * f64::from(b));
+        }
+    }
+    let (values, _) = orth::eigen(&gram);
+    let trace: f64 = values.iter().sum();
+    let mut kept = 0.0;
+    let enough = |value: &f64| {
+        kept += value;
+        kept > ENERGY * trace
+    };
+    values.iter().position(enough).map_or(c, |i| i + 1).max(1)
+}
+
+impl Trial {
+    /// What the head sees.
+    pub fn setting(&self) -> Setting {
+        if self.head.is_some() { Setting::RandomFeatures } else { Setting::Linear }
+    }
+
+    /// Trains the head and measures it on the test examples.
+    pub fn measure(&self, placed: &Placed, seed: u64, run: &mut Run<'_>) -> Result<Vec<Figure>> {
+        let (features, model) = self.train(placed, seed, run)?;
+        let scores = model.scores(Inputs::new(placed.test.view(), features.as_ref()));
+        let each = self.published.iter().map(|published| {
+            let (score, interval) = placed.evaluate(&scores, published.metric, seed)?;
+            Ok(Figure {
+                data: placed.experiment,
+                setting: self.setting(),
+                metric: published.metric,
+                ours: score,
+                low: interval.0,
+                high: interval.1,
+                authors_low: published.low,
+                authors: published.middle,
+                authors_high: published.high,
+            })
+        });
+        each.collect()
+    }
+
+    fn train(&self, placed: &Placed, seed: u64, run: &mut Run<'_>) -> Result<(Option<RandomFeatures>, Logistic)> {
+        let loss = placed.experiment.loss();
+        let h = placed.train.view();
+        let labels = placed.train_labels.view();
+        let targets = Targets { labels, count: placed.count, example_weights: None, label_weights: None };
+        let Some(head) = &self.head else {
+            let (model, _) = LogisticParams::new(loss).fit(Inputs::new(h, None), targets, run)?;
+            return Ok((None, model));
+        };
+        let count = head.f.min(FEATURES_PER_EXAMPLE * h.rows());
+        let params = FeatureParams { kernel: head.kernel, quasi: true, count, bandwidth: head.bandwidth(), seed };
+        let features = RandomFeatures::draw(&params, h)?;
+        let batch = h.rows().div_ceil(10).min(BATCH_ENTRIES.div_ceil(count.max(placed.count)));
+        let descent = Descent {
+            loss,
+            ridge: head.lambda,
+            shrink: 1.0 - head.shrink,
+            epochs: head.iters,
+            batch: Some(batch),
+            step: head.eta,
+            momentum: head.alpha,
+            decay: head.decay.min(1.0),
+            seed,
+        };
+        let model = descent.fit(Inputs::new(h, Some(&features)), targets, run)?;
+        Ok((Some(features), model))
+    }
+}
+
+impl Placed {
+    /// A score of the test examples, and its interval.
+    fn evaluate(&self, scores: &Matrix, metric: Metric, seed: u64) -> Result<(f64, (f64, f64))> {
+        let bootstrap = Bootstrap { seed, macro_f1: metric == Metric::MacroF1, ..Bootstrap::default() };
+        let mut evaluator = Evaluator::new(self.count, Settings { bootstrap: Some(bootstrap), ..Settings::default() })?;
+        let decisions = match metric {
+            Metric::Error => None,
+            Metric::Hamming | Metric::MicroF1 => Some(more_likely_than_not(scores)),
+            Metric::MacroF1 => Some(self.most_f1(scores)?),
+        };
+        for i in 0..scores.rows() {
+            let (truth, _) = self.test_labels.view().row(i);
+            let ranked = rank(scores.row(i), 1);
+            let positive = decisions.as_ref().map(|d| &*d[i]);
+            evaluator.push(&Example { truth, ranked: &ranked, positive, ..Example::default() })?;
+        }
+        let pick = |scores: &Scores, intervals: &Intervals| match metric {
+            Metric::Error => scores.error.zip(intervals.error),
+            Metric::Hamming => scores.hamming.zip(intervals.hamming),
+            Metric::MicroF1 => scores.micro_f1.zip(intervals.micro_f1),
+            Metric::MacroF1 => scores.macro_f1.zip(intervals.macro_f1),
+        };
+        let found = evaluator.intervals().and_then(|intervals| pick(&evaluator.scores(), &intervals));
+        let (score, interval) = found.ok_or_else(|| {
+            let kind = if metric == Metric::Error { "one label each" } else { "labels" };
+            Error::Data(format!("the test data of {} need examples with {kind}", self.experiment.name()))
+        })?;
+        Ok((score, (interval.low, interval.high)))
+    }
+
+    /// The labels of each example that reach the threshold which makes the expected F1 of the label largest.
+    fn most_f1(&self, scores: &Matrix) -> Result<Vec<Vec<u32>>> {
+        let n = self.train_labels.rows() as f64;
+        let mut prior = vec![0.0; self.count];
+        self.train_labels.view().ids.iter().for_each(|label| prior[*label as usize] += 1.0 / n);
+        let mut probabilities = Csr::new(false);
+        for i in 0..scores.rows() {
+            let row = scores.row(i).iter().enumerate();
+            row.for_each(|(label, score)| probabilities.push(label as u32, 1.0 / (1.0 + (-score).exp())));
+            probabilities.end_row();
+        }
+        let prior: Vec<f64> = prior.into_iter().map(|share: f64| share.min(1.0)).collect();
+        let thresholds = best_f1_thresholds(probabilities.view(), &prior)?;
+        let row = |i: usize| {
+            let (labels, values) = probabilities.view().row(i);
+            predicted_positive(labels, values.unwrap_or_default(), &thresholds)
+        };
+        Ok((0..scores.rows()).map(row).collect())
+    }
+}
+
+/// The labels of each example with a probability above ½.
+fn more_likely_than_not(scores: &Matrix) -> Vec<Vec<u32>> {
+    let row =
+        |i: usize| (0u32..).zip(scores.row(i)).filter(|(_, score)| **score > 0.0).map(|(label, _)| label).collect();
+    (0..scores.rows()).map(row).collect()
+}
