@@ -5,11 +5,12 @@ use std::time::Instant;
 use super::params::{HeadKind, TrainParams, Tuning};
 use super::report::TrainReport;
 use super::search::{Chosen, search};
+use super::trial::Setting;
 use crate::csr::Csr;
 use crate::data::{Dataset, Examples, alike};
 use crate::head::{
-    Calibration, FeatureParams, Folds, Head, Inputs, LogisticParams, RandomFeatures, Targets, add_intercept,
-    out_of_fold,
+    Calibration, Descent, Folds, Head, Inputs, Logistic, LogisticParams, LogisticReport, RandomFeatures, Targets,
+    add_intercept, out_of_fold,
 };
 use crate::matrix::{MatRef, Matrix};
 use crate::metrics::Propensities;
@@ -60,9 +61,10 @@ impl TrainParams {
         let params = TrainParams {
             k: Some(setting.k),
             ridge: Some(setting.ridge),
-            logistic: LogisticParams { ridge: setting.head_ridge, loss: self.head.loss(), ..self.logistic },
+            logistic: self.logistic(&setting),
+            descent: self.descent(&setting),
             blend,
-            features: self.features.map(|f| FeatureParams { bandwidth: setting.bandwidth, ..f }),
+            features: setting.features,
             ..self.clone()
         };
         // The start is nearly as good as one pass would make it.
@@ -94,19 +96,54 @@ impl TrainParams {
                     example_weights: weights.as_deref(),
                     label_weights: self.label_weights.as_deref(),
                 };
-                let (mut model, report) =
-                    params.logistic.fit(Inputs::new(h.view(), features.as_ref()), targets, run)?;
+                let inputs = Inputs::new(h.view(), features.as_ref());
+                let (mut model, report) = self.fit_head(&setting, None, inputs, targets, run)?;
                 if let Some(propensity) = self.propensity {
                     let propensities = Propensities::new(propensity, &counts, shape.n as u64)?;
                     lift(&mut model.weights, &propensities, calibration.scale);
                 }
-                (Head::Logistic { features, model, blend }, Some(report))
+                (Head::Logistic { features, model, blend }, report)
             }
         };
         clock.stage("head");
         let report = TrainReport { held_out, tried, cut_short, embedding: embedding.report.clone(), head: report };
         let seconds = clock.seconds;
         Ok(Trained { embedding, head, calibration, thresholds, counts, mean, covariance, params, report, seconds })
+    }
+}
+
+impl TrainParams {
+    /// Trains the head of a setting, on h itself or on random features. Trials may stop earlier than `logistic` says.
+    pub(super) fn fit_head(
+        &self,
+        setting: &Setting,
+        tolerance: Option<f64>,
+        inputs: Inputs<'_>,
+        targets: Targets<'_>,
+        run: &mut Run<'_>,
+    ) -> Result<(Logistic, Option<LogisticReport>)> {
+        if setting.features.is_some() {
+            return Ok((self.descent(setting).fit(inputs, targets, run)?, None));
+        }
+        let mut params = self.logistic(setting);
+        params.tolerance = params.tolerance.max(tolerance.unwrap_or(0.0));
+        let (model, report) = params.fit(inputs, targets, run)?;
+        Ok((model, Some(report)))
+    }
+
+    /// The ridge of the head to begin with.
+    pub(super) fn head_ridge(&self, features: bool) -> f64 {
+        if features { self.descent.ridge } else { self.logistic.ridge }
+    }
+
+    fn logistic(&self, setting: &Setting) -> LogisticParams {
+        let ridge = if setting.features.is_none() { setting.head_ridge } else { self.logistic.ridge };
+        LogisticParams { ridge, loss: self.head.loss(), ..self.logistic }
+    }
+
+    fn descent(&self, setting: &Setting) -> Descent {
+        let ridge = if setting.features.is_some() { setting.head_ridge } else { self.descent.ridge };
+        Descent { ridge, loss: self.head.loss(), ..self.descent }
     }
 }
 

@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::search::MOST_DIMENSIONS;
+use super::trial::{MOST_DECIDING, MOST_EXAMPLES, MOST_SCORES, PARTS};
 use crate::data::{Dataset, Examples, Shape, Side};
-use crate::head::{FeatureParams, LogisticParams, Loss};
+use crate::head::{Descent, FeatureParams, Kernel, LogisticParams, Loss};
 use crate::metrics::Propensity;
 use crate::{Error, Rembrandt, Result};
 
@@ -14,6 +16,13 @@ const FIRST_K: usize = 256;
 /// The real ridge in squared lengths of a mean example, where nobody says otherwise. A ridge of that size makes the
 /// projection believe its examples as much as this many copies of nothing.
 pub(super) const FIRST_RIDGE: f64 = 4.0;
+
+/// Full gradients that a head on h itself takes, about.
+const GRADIENTS: f64 = 30.0;
+/// Operations a second that heads are trained with, about: decides what is out of reach.
+const SPEED: f64 = 1e11;
+/// A head is out of reach when it takes this many seconds or more.
+const OUT_OF_REACH: f64 = 7200.0;
 
 /// The kind of head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,11 +37,15 @@ pub enum HeadKind {
 }
 
 impl HeadKind {
-    /// Softmax for data in which every example has one label, independent labels for all others.
+    /// Softmax for data in which every example has one label, independent labels for all others; least squares when
+    /// there are so many examples and labels that training a head would take hours.
     pub fn suited(data: &Dataset) -> Result<HeadKind> {
         let labels = data.labels()?;
         let single = (0..labels.rows()).all(|i| labels.view().row(i).0.len() == 1);
-        Ok(if single { HeadKind::Softmax } else { HeadKind::Independent })
+        let kind = if single { HeadKind::Softmax } else { HeadKind::Independent };
+        let (params, shape) = (TrainParams::new(kind), data.shape());
+        let seconds = params.head_work(shape, params.first_k(shape), None) / SPEED;
+        Ok(if seconds < OUT_OF_REACH { kind } else { HeadKind::LeastSquares })
     }
 
     /// What the probabilities of its labels are like.
@@ -53,11 +66,15 @@ pub struct TrainParams {
     pub ridge: Option<f64>,
     /// The other parameters of the embedding; `k` and `ridge` here do not count.
     pub embedding: Rembrandt,
-    /// How the head is trained; its ridge is where tuning begins. The kind of probabilities follows from the head.
+    /// How the head is trained on h itself; its ridge is where tuning begins. The kind of probabilities follows from the
+    /// head, here and below.
     pub logistic: LogisticParams,
+    /// How the head is trained on random features; its ridge is where tuning begins.
+    pub descent: Descent,
     /// How much of the least-squares score to add to the logistic one; where tuning begins.
     pub blend: f32,
-    /// Random features between the embedding and the head.
+    /// Random features between the embedding and the head; absent: none, or those of [`FEATURES`](TrainParams::FEATURES)
+    /// if tuning finds them better.
     pub features: Option<FeatureParams>,
     /// Parts for cross-fitting: h of each part comes from a projection fitted to the others. 0 trains the head on
     /// the h that the examples have themselves, which is only good when there are far more examples than features.
@@ -69,23 +86,25 @@ pub struct TrainParams {
 }
 
 impl TrainParams {
+    /// The random features that tuning tries.
+    pub const FEATURES: FeatureParams =
+        FeatureParams { kernel: Kernel::Gaussian, quasi: true, count: 1000, bandwidth: 4.0, seed: 1 };
+
     /// The defaults for a kind of head.
     pub fn new(head: HeadKind) -> TrainParams {
-        let embedding = Rembrandt { passes: 1, ..Rembrandt::default() };
-        let logistic = LogisticParams { ridge: 16.0, ..LogisticParams::new(head.loss()) };
-        let (features, propensity, label_weights) = (None, None, None);
-        let blend = if head == HeadKind::Independent { 4.0 } else { 0.0 };
+        let step = if head == HeadKind::Softmax { 3.0 } else { 1.0 };
         TrainParams {
             head,
             k: None,
             ridge: None,
-            embedding,
-            logistic,
-            blend,
-            features,
+            embedding: Rembrandt { passes: 1, ..Rembrandt::default() },
+            logistic: LogisticParams { ridge: 16.0, ..LogisticParams::new(head.loss()) },
+            descent: Descent { loss: head.loss(), epochs: 6, step, momentum: 0.5, shrink: 0.001, ..Descent::default() },
+            blend: if head == HeadKind::Independent { 4.0 } else { 0.0 },
+            features: None,
             folds: 3,
-            propensity,
-            label_weights,
+            propensity: None,
+            label_weights: None,
         }
     }
 
@@ -111,6 +130,31 @@ impl TrainParams {
             return Err(Error::parameter("label_weights", format!("give one for each of the {} labels", shape.c)));
         }
         Ok(())
+    }
+
+    /// Bytes that a training takes besides the data, at its peak: an estimate.
+    pub fn memory(&self, data: &Dataset) -> u64 {
+        let shape = data.shape();
+        let (n, c) = (shape.n as f64, shape.c as f64);
+        let k = self.k.unwrap_or(MOST_DIMENSIONS).min(shape.c).min(shape.d) as f64;
+        let width = k.max(self.features.map_or(0.0, |f| f.count as f64));
+        let embedding = Rembrandt { k: k as usize, ..self.embedding.clone() }.memory(shape) as f64;
+        // The parts of a trial are copies; h of all examples; scores of those that decide; weights and what moves them.
+        let trial = data.bytes() as f64 * (MOST_EXAMPLES as f64 / n.max(1.0)).min(1.0);
+        let scores = 3.0 * (c * (n / PARTS as f64).min(MOST_DECIDING as f64)).min(MOST_SCORES as f64);
+        let head = if self.head == HeadKind::LeastSquares { 0.0 } else { 6.0 * c * width + 3.0 * width * width };
+        (embedding + trial + 4.0 * (2.0 * n * k + scores + head)) as u64
+    }
+
+    /// Operations that training the head takes, roughly.
+    pub(super) fn head_work(&self, shape: Shape, k: usize, features: Option<&FeatureParams>) -> f64 {
+        let (width, sweeps) = features.map_or((k, GRADIENTS), |f| (f.count, self.descent.epochs as f64));
+        4.0 * shape.n as f64 * shape.c as f64 * width as f64 * sweeps
+    }
+
+    /// Whether a head on random features would be trained within a time.
+    pub(super) fn in_reach(&self, shape: Shape, features: &FeatureParams, time: Duration) -> bool {
+        self.head_work(shape, 0, Some(features)) / SPEED <= time.as_secs_f64()
     }
 
     /// The dimensions to begin with.
@@ -143,6 +187,8 @@ pub struct Tuning {
     pub strength: bool,
     /// Choose how much of the least-squares score to add.
     pub blend: bool,
+    /// Choose whether there are random features, where none are given.
+    pub features: bool,
     /// Choose the bandwidth of random features.
     pub bandwidth: bool,
 }
@@ -151,11 +197,19 @@ impl Tuning {
     /// Chooses nothing.
     pub fn off() -> Tuning {
         let none = false;
-        Tuning { budget: Duration::ZERO, k: none, ridge: none, strength: none, blend: none, bandwidth: none }
+        Tuning {
+            budget: Duration::ZERO,
+            k: none,
+            ridge: none,
+            strength: none,
+            blend: none,
+            features: none,
+            bandwidth: none,
+        }
     }
 
     /// Chooses everything within a time.
     pub fn within(budget: Duration) -> Tuning {
-        Tuning { budget, k: true, ridge: true, strength: true, blend: true, bandwidth: true }
+        Tuning { budget, k: true, ridge: true, strength: true, blend: true, features: true, bandwidth: true }
     }
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::embed;
-use crate::head::LogisticReport;
+use crate::head::{FeatureParams, LogisticReport};
 
 /// How a training went.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -16,7 +16,7 @@ pub struct TrainReport {
     pub cut_short: bool,
     /// The embedding of all examples.
     pub embedding: embed::Report,
-    /// The head; absent for least squares.
+    /// The head on h itself; absent for least squares and for random features.
     pub head: Option<LogisticReport>,
 }
 
@@ -54,8 +54,8 @@ pub struct Tried {
     pub head_ridge: Option<f64>,
     /// The part of the least-squares score that was best with these.
     pub blend: f32,
-    /// Bandwidth of the random features, if there are any.
-    pub bandwidth: Option<f64>,
+    /// The random features that the head saw, if any.
+    pub random_features: Option<FeatureParams>,
     /// How good that was.
     pub held_out: HeldOut,
 }

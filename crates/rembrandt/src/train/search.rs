@@ -6,11 +6,11 @@
 
 use std::time::Instant;
 
-use super::params::{TrainParams, Tuning};
+use super::params::{HeadKind, TrainParams, Tuning};
 use super::report::{HeldOut, Tried};
 use super::trial::{Setting, Trial};
 use crate::csr::Csr;
-use crate::data::{Dataset, Examples};
+use crate::data::{Dataset, Examples, Shape};
 use crate::head::{Calibration, Loss};
 use crate::matrix::Matrix;
 use crate::metrics::{best_f1_thresholds, rank};
@@ -28,10 +28,12 @@ const HEAD_RIDGE_STEP: f64 = 4.0;
 const BANDWIDTH_STEP: f64 = 3.0;
 /// Steps of a search in one direction, at most.
 const MOST_STEPS: usize = 6;
+/// What a change must gain to be kept: less is chance, and the settings that the search began with are good ones.
+const GAIN: f64 = 0.001;
 /// Dimensions are doubled while the least-squares score gains this much from the last doubling.
 const GAIN_OF_DOUBLING: f64 = 0.002;
 /// Dimensions that tuning goes up to.
-const MOST_DIMENSIONS: usize = 1024;
+pub(super) const MOST_DIMENSIONS: usize = 1024;
 /// Labels of an example whose probabilities tell thresholds.
 const CANDIDATES: usize = 50;
 
@@ -70,8 +72,8 @@ pub(super) fn search(
     let mut setting = Setting {
         k: params.first_k(shape),
         ridge: params.first_ridge(shape),
-        head_ridge: params.logistic.ridge,
-        bandwidth: params.features.map_or(1.0, |f| f.bandwidth),
+        head_ridge: params.head_ridge(params.features.is_some()),
+        features: params.features,
     };
     let rotations = if *tuning == Tuning::off() { 1 } else { search.rotations(shape.n) };
     for rotation in 0..rotations {
@@ -81,16 +83,20 @@ pub(super) fn search(
     }
     search.evaluate(setting, run)?;
     if tuning.ridge {
-        setting = search.climb(RIDGE_STEP, |s| &mut s.ridge, run)?;
-    }
-    if tuning.bandwidth && params.features.is_some() {
-        setting = search.climb(BANDWIDTH_STEP, |s| &mut s.bandwidth, run)?;
+        setting = search.climb(RIDGE_STEP, |s| Some(&mut s.ridge), run)?;
     }
     if tuning.k {
         search.widen(setting, shape.c.min(shape.d), run)?;
     }
-    if tuning.strength && params.head != super::HeadKind::LeastSquares {
-        search.climb(HEAD_RIDGE_STEP, |s| &mut s.head_ridge, run)?;
+    let head = params.head != HeadKind::LeastSquares;
+    if tuning.features && params.features.is_none() && head {
+        search.try_features(shape, run)?;
+    }
+    if tuning.bandwidth && params.features.is_some() && head {
+        search.climb(BANDWIDTH_STEP, |s| s.features.as_mut().map(|f| &mut f.bandwidth), run)?;
+    }
+    if tuning.strength && head {
+        search.climb(HEAD_RIDGE_STEP, |s| Some(&mut s.head_ridge), run)?;
     }
     search.finish(data)
 }
@@ -129,7 +135,7 @@ impl Search<'_> {
     /// Tries a setting on every trial and remembers it if it is the best; returns its quality.
     fn evaluate(&mut self, setting: Setting, run: &mut Run<'_>) -> Result<f64> {
         let scored = self.trials.iter_mut().map(|trial| trial.scores(&setting, run)).collect::<Result<Vec<_>>>()?;
-        let least_squares = self.params.head == super::HeadKind::LeastSquares;
+        let least_squares = self.params.head == HeadKind::LeastSquares;
         let blends = match self.tuning.blend && !least_squares {
             true => &BLENDS[..],
             false => std::slice::from_ref(&self.params.blend),
@@ -149,11 +155,11 @@ impl Search<'_> {
             ridge: setting.ridge,
             head_ridge: (!least_squares).then_some(setting.head_ridge),
             blend: found.blend,
-            bandwidth: self.params.features.map(|_| setting.bandwidth),
+            random_features: setting.features,
             held_out: found.held_out,
         });
         let quality = found.held_out.quality(self.single);
-        if self.best.as_ref().is_none_or(|best| quality > best.held_out.quality(self.single)) {
+        if self.best.as_ref().is_none_or(|best| quality > best.held_out.quality(self.single) + GAIN) {
             self.best = Some(found);
         }
         Ok(quality)
@@ -164,7 +170,7 @@ impl Search<'_> {
     }
 
     /// Goes up or down from the best setting, in the direction that helps, until it does not.
-    fn climb(&mut self, step: f64, field: fn(&mut Setting) -> &mut f64, run: &mut Run<'_>) -> Result<Setting> {
+    fn climb(&mut self, step: f64, field: fn(&mut Setting) -> Option<&mut f64>, run: &mut Run<'_>) -> Result<Setting> {
         let start = self.best().setting;
         for factor in [step, step.recip()] {
             let mut quality = self.best().held_out.quality(self.single);
@@ -173,9 +179,10 @@ impl Search<'_> {
                 if self.late() {
                     return Ok(self.best().setting);
                 }
-                *field(&mut setting) *= factor;
+                let Some(value) = field(&mut setting) else { return Ok(setting) };
+                *value *= factor;
                 let found = self.evaluate(setting, run)?;
-                if found <= quality {
+                if found <= quality + GAIN {
                     break;
                 }
                 quality = found;
@@ -186,6 +193,17 @@ impl Search<'_> {
             }
         }
         Ok(self.best().setting)
+    }
+
+    /// Tries random features, unless they would take longer than all the tuning may.
+    fn try_features(&mut self, shape: Shape, run: &mut Run<'_>) -> Result<()> {
+        let features = TrainParams::FEATURES;
+        if self.late() || !self.params.in_reach(shape, &features, self.tuning.budget) {
+            return Ok(());
+        }
+        let head_ridge = self.params.head_ridge(true);
+        self.evaluate(Setting { features: Some(features), head_ridge, ..self.best().setting }, run)?;
+        Ok(())
     }
 
     /// Doubles the dimensions while that helps.
@@ -207,7 +225,7 @@ impl Search<'_> {
             for trial in &mut self.trials {
                 trial.embed(wider.k, wider.ridge, run)?;
             }
-            if self.evaluate(wider, run)? <= before {
+            if self.evaluate(wider, run)? <= before + GAIN {
                 break;
             }
             setting = wider;

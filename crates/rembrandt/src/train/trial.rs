@@ -4,8 +4,8 @@ use super::params::{HeadKind, TrainParams};
 use super::report::HeldOut;
 use crate::csr::Csr;
 use crate::data::{Dataset, Examples, Shape};
-use crate::head::{FeatureParams, Folds, Inputs, Logistic, LogisticParams, RandomFeatures, Targets, add_intercept};
-use crate::head::{add_scaled, least_squares};
+use crate::head::out_of_fold;
+use crate::head::{FeatureParams, Folds, Inputs, RandomFeatures, Targets, add_intercept, add_scaled, least_squares};
 use crate::matrix::Matrix;
 use crate::metrics::{precision_at, rank};
 use crate::{Rembrandt, Result, Run};
@@ -14,14 +14,18 @@ use rayon::prelude::*;
 /// Parts of a division: one decides, one trains the head, the others the embedding.
 pub(super) const PARTS: usize = 5;
 /// Examples that tuning looks at, at most.
-const MOST_EXAMPLES: usize = 200_000;
+pub(super) const MOST_EXAMPLES: usize = 200_000;
 /// Scores of the examples that decide, at most.
-const MOST_SCORES: usize = 1 << 27;
+pub(super) const MOST_SCORES: usize = 1 << 27;
 /// Examples that decide, at most.
-const MOST_DECIDING: usize = 20_000;
+pub(super) const MOST_DECIDING: usize = 20_000;
 /// Seeds of the division and of the sample of a large data set.
 const DIVISION: u64 = 0x5eed;
 const SAMPLE: u64 = 0x5a3e;
+/// With at most this many examples, a part would be too few for the head: it is cross-fitted to all that do not decide.
+const FEW_EXAMPLES: usize = 20_000;
+/// Parts for that.
+const CROSS_PARTS: usize = 3;
 /// Trials compare; they need not reach the optimum as closely as the head that is kept.
 const TOLERANCE: f64 = 0.05;
 
@@ -32,7 +36,8 @@ pub(super) struct Setting {
     /// Relative ridge, as it would be for all examples.
     pub ridge: f64,
     pub head_ridge: f64,
-    pub bandwidth: f64,
+    /// The random features that the head sees.
+    pub features: Option<FeatureParams>,
 }
 
 /// Examples with what a head needs of them.
@@ -52,8 +57,12 @@ impl Held {
 pub(super) struct Trial<'a> {
     params: &'a TrainParams,
     all: Shape,
+    /// What the embedding is fitted to.
     fit: Dataset,
+    /// What the head is fitted to: the same examples, cross-fitted, when they are few.
     head: Held,
+    /// The groups of the examples of both, when these are the same.
+    crossed: Option<Vec<u32>>,
     check: Held,
     /// The embedding of the first part.
     pub embedding: Matrix,
@@ -80,12 +89,16 @@ impl<'a> Trial<'a> {
         let share = (shape.n / sample.count / PARTS).div_ceil(deciding).max(1);
         let few = Folds { count: share, seed: SAMPLE + 1, groups: Some(groups) };
         // Least squares has no head to train: its part goes to the embedding.
-        let fitted = |part: usize| part >= 2 || (part == 1 && params.head == HeadKind::LeastSquares);
+        let crossed = shape.n <= FEW_EXAMPLES && params.head != HeadKind::LeastSquares;
+        let fitted = |part: usize| part >= 2 || (part == 1 && (crossed || params.head == HeadKind::LeastSquares));
+        let heads = |part: usize| part == 1 || (part >= 2 && crossed);
+        let of_fit = || (0..shape.n).filter(|i| fitted(part(*i))).map(|i| groups[i]).collect();
         Ok(Trial {
             params,
             all: shape,
             fit: data.select(|i| sampled(i) && fitted(part(i)))?,
-            head: Held::new(data.select(|i| sampled(i) && part(i) == 1)?)?,
+            head: Held::new(data.select(|i| sampled(i) && heads(part(i)))?)?,
+            crossed: crossed.then(of_fit),
             check: Held::new(data.select(|i| sampled(i) && part(i) == 0 && few.of(i) == 0)?)?,
             embedding: Matrix::zeros(shape.c, 0),
             projected: None,
@@ -125,7 +138,14 @@ impl<'a> Trial<'a> {
             add_intercept(&mut h, &intercept);
             Ok(h)
         };
-        let (head, check) = (place(&self.head)?, place(&self.check)?);
+        let head = match &self.crossed {
+            None => place(&self.head)?,
+            Some(groups) => {
+                let folds = Folds { count: CROSS_PARTS, seed: DIVISION + 1, groups: Some(groups) };
+                out_of_fold(&params, &self.fit, &prefix(&self.embedding, setting.k), folds, run)?
+            }
+        };
+        let check = place(&self.check)?;
         self.projected = Some(Projected { k: projection.cols(), ridge: setting.ridge, head, check });
         Ok(())
     }
@@ -140,20 +160,15 @@ impl<'a> Trial<'a> {
         if self.params.head == HeadKind::LeastSquares {
             return Ok(Scored { logistic: None, squares });
         }
-        let drawn = |params: FeatureParams| {
-            RandomFeatures::draw(&FeatureParams { bandwidth: setting.bandwidth, ..params }, head.view())
-        };
-        let features = self.params.features.map(drawn).transpose()?;
+        let features = setting.features.map(|params| RandomFeatures::draw(&params, head.view())).transpose()?;
         let targets = Targets {
             labels: self.head.labels.view(),
             count: self.all.c,
             example_weights: self.head.weights.as_deref(),
             label_weights: self.params.label_weights.as_deref(),
         };
-        let base = self.params.logistic;
-        let tolerance = base.tolerance.max(TOLERANCE);
-        let logistic = LogisticParams { ridge: setting.head_ridge, tolerance, loss: self.params.head.loss(), ..base };
-        let (model, _): (Logistic, _) = logistic.fit(Inputs::new(head.view(), features.as_ref()), targets, run)?;
+        let inputs = Inputs::new(head.view(), features.as_ref());
+        let model = self.params.fit_head(setting, Some(TOLERANCE), inputs, targets, run)?.0;
         Ok(Scored { logistic: Some(model.scores(Inputs::new(check.view(), features.as_ref()))), squares })
     }
 
