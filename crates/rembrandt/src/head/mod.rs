@@ -26,6 +26,7 @@ pub use calibrate::Calibration;
 pub use crossfit::{Folds, out_of_fold};
 pub use features::{FeatureParams, Kernel, RandomFeatures};
 pub use inputs::{Inputs, project};
+pub(crate) use inputs::{STRIP, add_intercept};
 pub use logistic::{Logistic, LogisticParams, LogisticReport};
 pub use objective::{Loss, Targets};
 pub use select::{Selection, Tried};
