@@ -1,8 +1,8 @@
 //! Inner products of rows with rows: what scores are made of.
 //!
 //! Every product is summed in the same order, eight sums side by side and then those, whatever rows stand beside it. A
-//! library for matrix products picks its order by the sizes at hand; then the score of an example would depend on the
-//! batch it came in.
+//! library for matrix products promises no order, and may pick it by the sizes at hand; then the score of an example would
+//! depend on the batch it came in.
 
 use super::level::{Level, Work};
 
@@ -11,6 +11,8 @@ const LANES: usize = 8;
 /// Rows of a tile, and of weights beside them: their sums fill the registers.
 const ROWS: usize = 4;
 const WEIGHTS: usize = 2;
+/// Weights beside a row that is left over.
+const BESIDE_ONE: usize = 8;
 
 /// A number as stored: `f32`, or the bits of a bfloat16.
 pub(crate) trait Number: Copy + Send + Sync {
@@ -50,15 +52,16 @@ struct Dots<'a, N> {
 }
 
 impl<N: Number> Dots<'_, N> {
+    /// R rows times all weights, L at a time.
     #[inline(always)]
-    fn strip<const R: usize, const FMA: bool>(&mut self, row: usize) {
+    fn strip<const R: usize, const L: usize, const FMA: bool>(&mut self, row: usize) {
         let count = self.b.len() / self.width;
-        let paired = count / WEIGHTS * WEIGHTS;
-        for l in (0..paired).step_by(WEIGHTS) {
-            self.tile::<R, WEIGHTS, FMA>(row, l, count);
+        let whole = count / L * L;
+        for weight in (0..whole).step_by(L) {
+            self.tile::<R, L, FMA>(row, weight, count);
         }
-        for l in paired..count {
-            self.tile::<R, 1, FMA>(row, l, count);
+        for weight in whole..count {
+            self.tile::<R, 1, FMA>(row, weight, count);
         }
     }
 
@@ -70,78 +73,16 @@ impl<N: Number> Dots<'_, N> {
         let sums = sums::<N, R, L, FMA>(a, b);
         for r in 0..R {
             for l in 0..L {
-                let [s0, s1, s2, s3, s4, s5, s6, s7] = sums[r][l];
+                // The rest of the row here, and not in there: an index that is not constant would keep the sums in memory.
+                let (mut sum, from) = (sums[r][l], width / LANES * LANES);
+                for j in from..width {
+                    sum[j - from] = fused::<FMA>(a[r][j], b[l][j].widen(), sum[j - from]);
+                }
+                let [s0, s1, s2, s3, s4, s5, s6, s7] = sum;
                 self.out[(row + r) * count + weight + l] = ((s0 + s4) + (s2 + s6)) + ((s1 + s5) + (s3 + s7));
             }
         }
     }
-}
-
-type Sum = [f32; LANES];
-
-/// The eight sums of every pair of rows. They are taken out of the array, each with a name, for as long as the loop
-/// runs: only then does the compiler keep them in registers.
-#[inline(always)]
-fn sums<N: Number, const R: usize, const L: usize, const FMA: bool>(a: [&[f32]; R], b: [&[N]; L]) -> [[Sum; L]; R] {
-    let mut sums = [[[0f32; LANES]; L]; R];
-    let (a, a_rest): ([&[Sum]; R], [&[f32]; R]) = (a.map(|a| a.as_chunks().0), a.map(|a| a.as_chunks::<LANES>().1));
-    let (b, b_rest): ([&[[N; LANES]]; L], [&[N]; L]) =
-        (b.map(|b| b.as_chunks().0), b.map(|b| b.as_chunks::<LANES>().1));
-    let n = b[0].len();
-    if R == ROWS && L == WEIGHTS {
-        let ([a0, a1, a2, a3], [b0, b1]) = ([&a[0][..n], &a[1][..n], &a[2][..n], &a[3][..n]], [&b[0][..n], &b[1][..n]]);
-        let [mut s00, mut s01, mut s10, mut s11, mut s20, mut s21, mut s30, mut s31] = [[0f32; LANES]; 8];
-        for j in 0..n {
-            let (w0, w1) = (widen(&b0[j]), widen(&b1[j]));
-            (s00, s01) = (step::<FMA>(s00, &a0[j], &w0), step::<FMA>(s01, &a0[j], &w1));
-            (s10, s11) = (step::<FMA>(s10, &a1[j], &w0), step::<FMA>(s11, &a1[j], &w1));
-            (s20, s21) = (step::<FMA>(s20, &a2[j], &w0), step::<FMA>(s21, &a2[j], &w1));
-            (s30, s31) = (step::<FMA>(s30, &a3[j], &w0), step::<FMA>(s31, &a3[j], &w1));
-        }
-        for (sums, found) in sums.iter_mut().zip([[s00, s01], [s10, s11], [s20, s21], [s30, s31]]) {
-            sums.copy_from_slice(&found);
-        }
-    } else {
-        for r in 0..R {
-            for l in 0..L {
-                let mut sum = [0f32; LANES];
-                for (x, w) in a[r].iter().zip(b[l]) {
-                    sum = step::<FMA>(sum, x, &widen(w));
-                }
-                sums[r][l] = sum;
-            }
-        }
-    }
-    for r in 0..R {
-        for l in 0..L {
-            for ((sum, x), w) in sums[r][l].iter_mut().zip(a_rest[r]).zip(b_rest[l]) {
-                *sum = fused::<FMA>(*x, w.widen(), *sum);
-            }
-        }
-    }
-    sums
-}
-
-#[inline(always)]
-fn widen<N: Number>(numbers: &[N; LANES]) -> Sum {
-    let mut wide = [0f32; LANES];
-    for lane in 0..LANES {
-        wide[lane] = numbers[lane].widen();
-    }
-    wide
-}
-
-#[inline(always)]
-fn step<const FMA: bool>(mut sum: Sum, x: &Sum, w: &Sum) -> Sum {
-    for lane in 0..LANES {
-        sum[lane] = fused::<FMA>(x[lane], w[lane], sum[lane]);
-    }
-    sum
-}
-
-#[inline(always)]
-fn fused<const FMA: bool>(x: f32, w: f32, sum: f32) -> f32 {
-    if FMA { x.mul_add(w, sum) } else { sum + x * w }
 }
 
 impl<N: Number> Work for Dots<'_, N> {
@@ -151,12 +92,44 @@ impl<N: Number> Work for Dots<'_, N> {
         let whole = rows / ROWS * ROWS;
         // Loops, not closures: those would be compiled by themselves, without the instructions of this level.
         for row in (0..whole).step_by(ROWS) {
-            self.strip::<ROWS, FMA>(row);
+            self.strip::<ROWS, WEIGHTS, FMA>(row);
         }
         for row in whole..rows {
-            self.strip::<1, FMA>(row);
+            self.strip::<1, BESIDE_ONE, FMA>(row);
         }
     }
+}
+
+type Sum = [f32; LANES];
+
+/// The eight sums of every pair of rows, without what is left beyond the last whole eight.
+#[inline(always)]
+fn sums<N: Number, const R: usize, const L: usize, const FMA: bool>(a: [&[f32]; R], b: [&[N]; L]) -> [[Sum; L]; R] {
+    let whole = b[0].len() / LANES;
+    let mut sums = [[[0f32; LANES]; L]; R];
+    let a_chunks: [&[Sum]; R] = a.map(|a| &a.as_chunks().0[..whole]);
+    let b_chunks: [&[[N; LANES]]; L] = b.map(|b| &b.as_chunks().0[..whole]);
+    for j in 0..whole {
+        for r in 0..R {
+            for l in 0..L {
+                sums[r][l] = step::<N, FMA>(sums[r][l], &a_chunks[r][j], &b_chunks[l][j]);
+            }
+        }
+    }
+    sums
+}
+
+#[inline(always)]
+fn step<N: Number, const FMA: bool>(mut sum: Sum, x: &Sum, w: &[N; LANES]) -> Sum {
+    for lane in 0..LANES {
+        sum[lane] = fused::<FMA>(x[lane], w[lane].widen(), sum[lane]);
+    }
+    sum
+}
+
+#[inline(always)]
+fn fused<const FMA: bool>(x: f32, w: f32, sum: f32) -> f32 {
+    if FMA { x.mul_add(w, sum) } else { sum + x * w }
 }
 
 #[cfg(test)]
