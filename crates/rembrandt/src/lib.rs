@@ -41,7 +41,7 @@
 //!
 //! From files it is [`Dataset::read`](data::Dataset::read) for text, [`data::convert`] and
 //! [`Dataset::open`](data::Dataset::open) for a cache that is mapped instead of read, and
-//! [`EmbeddingFile`] for the result.
+//! [`EmbeddingFile`] for the result. A trained [`Model`] predicts labels.
 //!
 //! # Map
 //!
@@ -51,7 +51,7 @@
 //! | [`embed`] | [`Rembrandt`]: parameters, algorithm, report |
 //! | [`head`] | from the embedding to scores: least squares, logistic regression, random features, cross-fitting |
 //! | [`reproduce`] | the paper's experiments, with the authors' settings and figures |
-//! | [`model`] | files of results, exports, nearest labels |
+//! | [`model`] | files of results, prediction, explanation, exports, nearest labels |
 //! | [`metrics`] | how good ranked predictions are, with intervals; thresholds |
 //! | [`solve`] | orthonormal bases; inside, conjugate gradients and random numbers |
 //! | [`kernel`] | sparse × dense products, the inner loop of everything |
@@ -80,5 +80,5 @@ pub use data::{Examples, Moments, Shape, Side};
 pub use embed::{Embedding, Rembrandt};
 pub use error::{Error, Result};
 pub use matrix::{MatMut, MatRef, Matrix};
-pub use model::EmbeddingFile;
+pub use model::{EmbeddingFile, Model};
 pub use run::{Progress, Run};

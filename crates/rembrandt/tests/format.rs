@@ -1,6 +1,8 @@
-//! Cache files: the same bytes as from text, and nothing but a sentence from a file that is not sound.
+//! Files: caches give the same bytes as text, files of earlier versions open, and those that are not sound give nothing
+//! but a sentence.
 
 mod common;
+mod models;
 
 use std::path::{Path, PathBuf};
 

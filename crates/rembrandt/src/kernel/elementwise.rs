@@ -36,6 +36,13 @@ pub fn cos_turns(x: &mut [f32], phase: &[f32], scale: f32) {
     Level::best().run(Cos { x, phase, scale });
 }
 
+/// The largest x and Σ exp(x − largest): with these of every part, Σ exp of a long row can be had without overflow.
+pub fn exp_sum(x: &[f32]) -> (f32, f64) {
+    let mut found = (f32::NEG_INFINITY, 0.0);
+    Level::best().run(ExpSum { x, found: &mut found });
+    found
+}
+
 struct Sigmoid<'a> {
     x: &'a mut [f32],
     offset: &'a [f32],
@@ -60,7 +67,7 @@ struct Softmax<'a> {
 impl Work for Softmax<'_> {
     #[inline(always)]
     fn run<const FMA: bool>(self) {
-        let largest = self.x.iter().fold(f32::NEG_INFINITY, |max, x| if *x > max { *x } else { max });
+        let largest = largest(self.x);
         self.x.iter_mut().for_each(|x| *x = exp::<FMA>(*x - largest));
         let mut sums = [0f32; LANES];
         let chunks = self.x.chunks_exact(LANES);
@@ -74,6 +81,30 @@ impl Work for Softmax<'_> {
             *x = (*x * inverse - offset) * self.scale;
         }
     }
+}
+
+struct ExpSum<'a> {
+    x: &'a [f32],
+    found: &'a mut (f32, f64),
+}
+
+impl Work for ExpSum<'_> {
+    #[inline(always)]
+    fn run<const FMA: bool>(self) {
+        let largest = largest(self.x);
+        let mut sums = [0f32; LANES];
+        let (chunks, rest) = self.x.as_chunks::<LANES>();
+        for chunk in chunks {
+            sums.iter_mut().zip(chunk).for_each(|(s, x)| *s += exp::<FMA>(*x - largest));
+        }
+        let rest: f64 = rest.iter().map(|x| f64::from(exp::<FMA>(*x - largest))).sum();
+        *self.found = (largest, sums.iter().map(|s| f64::from(*s)).sum::<f64>() + rest);
+    }
+}
+
+#[inline(always)]
+fn largest(x: &[f32]) -> f32 {
+    x.iter().fold(f32::NEG_INFINITY, |max, x| if *x > max { *x } else { max })
 }
 
 struct Cos<'a> {
@@ -156,6 +187,17 @@ mod tests {
                 let exact = f64::from(*input).exp() / total;
                 assert!((exact - f64::from(*found)).abs() <= 1e-6 * exact + 1e-37);
             }
+        }
+    }
+
+    #[test]
+    fn sums_of_exponentials_are_accurate() {
+        assert_eq!(exp_sum(&[]), (f32::NEG_INFINITY, 0.0));
+        for len in [1, 15, 16, 100] {
+            let x: Vec<f32> = (0..len).map(|i| ((i * 37) % 101) as f32 / 9.0 + 200.0).collect();
+            let (largest, sum) = exp_sum(&x);
+            let exact: f64 = x.iter().map(|v| f64::from(v - largest).exp()).sum();
+            assert!((sum / exact - 1.0).abs() < 1e-6, "{sum} for {exact}");
         }
     }
 

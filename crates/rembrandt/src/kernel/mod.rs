@@ -10,12 +10,14 @@
 //! |---|---|
 //! | `tile` | the inner loops |
 //! | `level` | the choice of vector instructions at run time |
+//! | `dots` | inner products of rows with rows, for scores |
 //! | [`columns`] | dot products and updates of dense columns |
 //! | [`elementwise`] | exponentials and cosines of rows |
 //!
 //! Work runs on rayon's current pool; what is too small to gain from a second thread stays on the calling one.
 
 pub mod columns;
+pub(crate) mod dots;
 pub mod elementwise;
 mod level;
 #[cfg(test)]

@@ -32,29 +32,57 @@ pub fn rank(scores: &[f32], top: usize) -> Vec<u32> {
 /// assert_eq!(rank_candidates(shortlist, 2), [4, 900]);
 /// ```
 pub fn rank_candidates(candidates: impl IntoIterator<Item = (u32, f32)>, top: usize) -> Vec<u32> {
-    if top == 0 {
-        return Vec::new();
-    }
     let candidates = candidates.into_iter();
-    let capacity = top.saturating_mul(2);
-    let mut best: Vec<u64> = Vec::with_capacity(capacity.min(candidates.size_hint().0));
-    // What a candidate must exceed once `top` better ones are known.
-    let mut bar = None;
-    for (label, score) in candidates {
-        let key = key(label, score);
-        if bar.is_some_and(|bar| key <= bar) {
-            continue;
+    let mut best = Best::new(top);
+    candidates.for_each(|(label, score)| best.offer(label, score));
+    best.into_ranked().map(|(label, _)| label).collect()
+}
+
+/// The best of the candidates offered so far, in a buffer of twice as many.
+#[derive(Clone, Debug)]
+pub(crate) struct Best {
+    top: usize,
+    keys: Vec<u64>,
+    /// What a candidate must exceed once `top` better ones are known.
+    bar: Option<u64>,
+}
+
+impl Best {
+    /// Nothing yet; at most `top` will be kept.
+    pub(crate) fn new(top: usize) -> Best {
+        Best { top, keys: Vec::new(), bar: None }
+    }
+
+    /// Keeps a candidate if it is among the best.
+    #[inline]
+    pub(crate) fn offer(&mut self, label: u32, score: f32) {
+        self.offer_key(key(label, score));
+    }
+
+    /// Keeps the best of both.
+    pub(crate) fn merge(&mut self, other: Best) {
+        other.keys.into_iter().for_each(|key| self.offer_key(key));
+    }
+
+    #[inline]
+    fn offer_key(&mut self, key: u64) {
+        if self.top == 0 || self.bar.is_some_and(|bar| key <= bar) {
+            return;
         }
-        best.push(key);
-        if best.len() == capacity {
-            let (_, last, _) = best.select_nth_unstable_by(top - 1, |a, b| b.cmp(a));
-            bar = Some(*last);
-            best.truncate(top);
+        self.keys.push(key);
+        if self.keys.len() == self.top.saturating_mul(2) {
+            let (_, last, _) = self.keys.select_nth_unstable_by(self.top - 1, |a, b| b.cmp(a));
+            self.bar = Some(*last);
+            self.keys.truncate(self.top);
         }
     }
-    best.sort_unstable_by(|a, b| b.cmp(a));
-    best.truncate(top);
-    best.into_iter().map(|key| !(key as u32)).collect()
+
+    /// Labels and scores, best first.
+    pub(crate) fn into_ranked(mut self) -> impl Iterator<Item = (u32, f32)> {
+        self.keys.sort_unstable_by(|a, b| b.cmp(a));
+        self.keys.truncate(self.top);
+        self.keys.into_iter().map(|key| (!(key as u32), score(key)))
+    }
 }
 
 /// An integer that is larger for what ranks higher: the score in the upper half, the complement of the label below.
@@ -67,6 +95,15 @@ fn key(label: u32, score: f32) -> u64 {
         if bits >> 31 == 0 { bits | 1 << 31 } else { !bits }
     };
     u64::from(ordered) << 32 | u64::from(!label)
+}
+
+/// The score that a key was made of.
+fn score(key: u64) -> f32 {
+    match (key >> 32) as u32 {
+        0 => f32::NAN,
+        ordered if ordered >> 31 == 1 => f32::from_bits(ordered & !(1 << 31)),
+        ordered => f32::from_bits(!ordered),
+    }
 }
 
 #[cfg(test)]
@@ -100,6 +137,26 @@ mod tests {
             top in 0usize..40,
         ) {
             prop_assert_eq!(rank(&scores, top), by_sorting(&scores, top));
+        }
+
+        #[test]
+        fn parts_merge_into_the_whole(
+            scores in prop::collection::vec(score(), 0..200),
+            cut in 0usize..200,
+            top in 0usize..40,
+        ) {
+            let cut = cut.min(scores.len());
+            let (mut a, mut b) = (Best::new(top), Best::new(top));
+            for (label, score) in (0u32..).zip(&scores) {
+                if (label as usize) < cut { a.offer(label, *score) } else { b.offer(label, *score) }
+            }
+            b.merge(a);
+            let found: Vec<(u32, f32)> = b.into_ranked().collect();
+            prop_assert_eq!(found.iter().map(|(label, _)| *label).collect::<Vec<_>>(), rank(&scores, top));
+            for (label, score) in found {
+                let given = scores[label as usize];
+                prop_assert!(score == given || (score.is_nan() && given.is_nan()));
+            }
         }
 
         #[test]

@@ -3,21 +3,48 @@
 //! Eight bytes with the length of the header, the header as JSON with its keys in order, padded with spaces to a
 //! multiple of eight, then the tensors without holes. Wider numbers come first, so that every tensor is aligned to
 //! its own numbers. Two checksums lie in the metadata: one of all tensors, one of the rest of the metadata.
+//!
+//! A model is opened for a single question, so its tensors are hashed in blocks, by all threads, and the checksum is the
+//! hash of the hashes. Some of its tensors may be absent, so a third checksum is that of their names and places: a
+//! changed name must not pass for a tensor that was never there.
 
 use std::collections::BTreeMap;
 use std::io::Write;
+use std::ops::Range;
 use std::path::Path;
 
+use rayon::prelude::*;
 use safetensors::tensor::{Dtype, Metadata, SafeTensorError, SafeTensors};
+use serde::de::DeserializeOwned;
 use serde_json::json;
-use xxhash_rust::xxh3::Xxh3;
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-use crate::{Error, Result, atomic};
+use crate::{Error, Matrix, Result, atomic};
 
 /// Where the checksum of all tensor bytes is kept.
 const CHECKSUM: &str = "checksum";
 /// Where the checksum of the other metadata is kept.
 const METADATA_CHECKSUM: &str = "metadata_checksum";
+
+/// Where it is said how the tensors were hashed, if not in one go.
+const CHECKSUM_KIND: &str = "checksum_kind";
+/// Where the checksum of names, kinds, shapes and places of the tensors is kept, if they are hashed in blocks.
+const DIRECTORY_CHECKSUM: &str = "directory_checksum";
+/// The other way to hash them: in blocks of [`BLOCK`] bytes.
+const BLOCKS: &str = "xxh3 of xxh3 of 1 MB blocks";
+const BLOCK: usize = 1 << 20;
+
+/// A kind of file in this container.
+pub(super) struct Format {
+    /// Kept under `format` in the metadata.
+    pub name: &'static str,
+    /// The newest version that this program knows.
+    pub version: u32,
+    /// What a file of another kind is told.
+    pub foreign: &'static str,
+    /// Whether tensors are hashed in blocks.
+    pub blocks: bool,
+}
 
 /// Headers longer than 100 MB are refused by every reader of the format.
 pub(super) const HEADER_LIMIT: usize = 90_000_000;
@@ -30,12 +57,26 @@ pub(super) struct Tensor<'a> {
     pub bytes: &'a [u8],
 }
 
-/// Writes `tensors` in the given order (wider numbers first) with `metadata`, all or nothing.
-pub(super) fn write(path: &Path, tensors: &[Tensor<'_>], mut metadata: BTreeMap<String, String>) -> Result<()> {
-    let mut hash = Xxh3::new();
-    tensors.iter().for_each(|t| hash.update(t.bytes));
+/// Writes `tensors` in the given order (wider numbers first) with `metadata`, all or nothing. The version is the oldest
+/// whose readers understand all of it.
+pub(super) fn write(
+    path: &Path,
+    format: &Format,
+    version: u32,
+    tensors: &[Tensor<'_>],
+    mut metadata: BTreeMap<String, String>,
+) -> Result<()> {
+    metadata.insert("format".into(), format.name.into());
+    metadata.insert("format_version".into(), version.to_string());
+    if format.blocks {
+        metadata.insert(CHECKSUM_KIND.into(), BLOCKS.into());
+        let entry = |t: &Tensor<'_>| directory_entry(t.name, t.dtype, &t.shape);
+        metadata
+            .insert(DIRECTORY_CHECKSUM.into(), hex(xxh3_64(tensors.iter().map(entry).collect::<String>().as_bytes())));
+    }
     metadata.insert(METADATA_CHECKSUM.into(), metadata_checksum(metadata.iter()));
-    metadata.insert(CHECKSUM.into(), hex(hash.digest()));
+    let pieces = || tensors.iter().map(|t| t.bytes);
+    metadata.insert(CHECKSUM.into(), hex(if format.blocks { hash_blocks(pieces()) } else { hash(pieces()) }));
 
     let mut header = BTreeMap::from([("__metadata__", json!(metadata))]);
     let mut offset = 0;
@@ -58,26 +99,59 @@ pub(super) fn json_text(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).expect("plain data with string keys is always JSON")
 }
 
+/// Whether a file begins like one of this format, even if it was cut short: opening it will then say so.
+pub(super) fn begins(path: &Path, bytes: &[u8], format: &Format) -> bool {
+    if let Ok(file) = Container::parse(path, bytes, format) {
+        return file.text("format") == Some(format.name);
+    }
+    // Checksums come first, and their kind tells the two formats apart.
+    let Some(rest) = bytes.get(8..).and_then(|rest| rest.strip_prefix(br#"{"__metadata__":{"checksum":""#)) else {
+        return false;
+    };
+    rest.get(18..).is_some_and(|rest| rest.starts_with(br#""checksum_kind""#)) == format.blocks
+}
+
 /// A parsed file: the header was checked against the length of the file, the tensors lie in it without holes.
 pub(super) struct Container<'a> {
     header: Metadata,
-    data: &'a [u8],
-    path: &'a Path,
+    bytes: &'a [u8],
+    /// Where the tensors begin.
+    start: usize,
+    pub path: &'a Path,
 }
 
 impl<'a> Container<'a> {
+    /// Opens a file of the given format, and checks version and checksums.
+    pub fn open(path: &'a Path, bytes: &'a [u8], format: &Format) -> Result<Container<'a>> {
+        let file = Container::parse(path, bytes, format)?;
+        if file.text("format") != Some(format.name) {
+            return Err(Error::file(path, format.foreign));
+        }
+        let known = format.version;
+        match file.text("format_version").and_then(|v| v.parse::<u32>().ok()) {
+            Some(version) if (1..=known).contains(&version) => {}
+            Some(newer) if newer > known => {
+                let reason = format!("has format version {newer}, this program knows {known}: use a newer rembrandt");
+                return Err(Error::file(path, reason));
+            }
+            _ => return Err(damaged(path, "its format version cannot be read")),
+        }
+        file.verify()?;
+        Ok(file)
+    }
+
     /// Finds the tensors and the metadata in the bytes of a file. Only their arrangement is checked.
-    pub fn parse(path: &'a Path, bytes: &'a [u8]) -> Result<Container<'a>> {
+    fn parse(path: &'a Path, bytes: &'a [u8], format: &Format) -> Result<Container<'a>> {
         // Whatever begins like a safetensors header was one once.
         let familiar = bytes.get(8) == Some(&b'{') && bytes[..8].ends_with(&[0, 0, 0]);
         let (length, header) = SafeTensors::read_metadata(bytes).map_err(|e| match e {
-            _ if !familiar => foreign(path),
+            _ if !familiar => Error::file(path, format.foreign),
             SafeTensorError::InvalidHeaderLength | SafeTensorError::MetadataIncompleteBuffer => {
                 Error::file(path, "is not as long as its header says: it was cut short, copy or make it anew")
             }
             _ => damaged(path, "its header cannot be read"),
         })?;
-        Ok(Container { header, data: &bytes[8 + length..], path })
+        Ok(Container { header, bytes, start: 8 + length, path })
     }
 
     /// One entry of the metadata.
@@ -87,14 +161,75 @@ impl<'a> Container<'a> {
 
     /// Shape and bytes of a tensor of the given kind of numbers.
     pub fn tensor(&self, name: &str, dtype: Dtype) -> Option<(&[usize], &'a [u8])> {
+        let (shape, place) = self.locate(name, dtype)?;
+        Some((shape, &self.bytes[place]))
+    }
+
+    /// Shape of a tensor and its place in the file.
+    pub fn locate(&self, name: &str, dtype: Dtype) -> Option<(&[usize], Range<usize>)> {
         let info = self.header.info(name).filter(|info| info.dtype == dtype)?;
-        Some((&info.shape, &self.data[info.data_offsets.0..info.data_offsets.1]))
+        Some((&info.shape, self.start + info.data_offsets.0..self.start + info.data_offsets.1))
+    }
+
+    /// A tensor with one dimension of the given length.
+    pub fn vector<T: bytemuck::Pod>(&self, name: &str, dtype: Dtype, len: usize) -> Result<Vec<T>> {
+        match self.tensor(name, dtype) {
+            Some((&[found], bytes)) if found == len => {
+                // The map may begin anywhere in a file written by others, so the bytes are copied, not cast.
+                let mut values = vec![T::zeroed(); len];
+                bytemuck::cast_slice_mut(&mut values).copy_from_slice(bytes);
+                Ok(values)
+            }
+            _ => Err(self.missing(name)),
+        }
+    }
+
+    /// A tensor with two dimensions.
+    pub fn matrix(&self, name: &str) -> Result<Matrix> {
+        match self.tensor(name, Dtype::F32) {
+            Some((&[rows, cols], bytes)) => {
+                let mut matrix = Matrix::zeros(rows, cols);
+                bytemuck::cast_slice_mut(matrix.as_mut_slice()).copy_from_slice(bytes);
+                Ok(matrix)
+            }
+            _ => Err(self.missing(name)),
+        }
+    }
+
+    /// An entry of the metadata that is JSON.
+    pub fn json<T: DeserializeOwned>(&self, key: &str) -> Result<T> {
+        self.text(key)
+            .and_then(|text| serde_json::from_str(text).ok())
+            .ok_or_else(|| damaged(self.path, &format!("its {key} cannot be read")))
+    }
+
+    /// The error for a tensor that is not there, or not as it should be.
+    pub fn missing(&self, name: &str) -> Error {
+        damaged(self.path, &format!("tensor {name} is missing or of another kind"))
     }
 
     /// Checks both checksums.
-    pub fn verify(&self) -> Result<()> {
-        let mut hash = Xxh3::new();
-        hash.update(self.data);
+    fn verify(&self) -> Result<()> {
+        let data = &self.bytes[self.start..];
+        let tensors = match self.text(CHECKSUM_KIND) {
+            None => hash([data].into_iter()),
+            Some(BLOCKS) => {
+                let hashes: Vec<u64> = data.par_chunks(BLOCK).map(xxh3_64).collect();
+                xxh3_64(bytemuck::cast_slice(&hashes))
+            }
+            Some(_) => return Err(damaged(self.path, "the kind of its checksum is unknown")),
+        };
+        if self.text(CHECKSUM_KIND).is_some() {
+            // In the order of their places, of which there are no others: tensors lie without holes.
+            let entry = |name: &String| {
+                let info = self.header.info(name).expect("a name from the header");
+                directory_entry(name, &format!("{:?}", info.dtype), &info.shape)
+            };
+            let directory: String = self.header.offset_keys().iter().map(entry).collect();
+            if self.text(DIRECTORY_CHECKSUM) != Some(&hex(xxh3_64(directory.as_bytes()))) {
+                return Err(damaged(self.path, "its directory checksum does not match"));
+            }
+        }
         let others: BTreeMap<_, _> = self
             .header
             .metadata()
@@ -102,7 +237,7 @@ impl<'a> Container<'a> {
             .flatten()
             .filter(|(k, _)| *k != CHECKSUM && *k != METADATA_CHECKSUM)
             .collect();
-        let found = [(CHECKSUM, hex(hash.digest())), (METADATA_CHECKSUM, metadata_checksum(others.into_iter()))];
+        let found = [(CHECKSUM, hex(tensors)), (METADATA_CHECKSUM, metadata_checksum(others.into_iter()))];
         for (key, value) in found {
             if self.text(key) != Some(&value) {
                 return Err(damaged(self.path, &format!("its {} does not match", key.replace('_', " "))));
@@ -112,14 +247,42 @@ impl<'a> Container<'a> {
     }
 }
 
-/// The error for a file that never was ours.
-pub(super) fn foreign(path: &Path) -> Error {
-    Error::file(path, "is not an embedding file: make one with `rembrandt embed`")
+/// A line about a tensor.
+fn directory_entry(name: &str, dtype: &str, shape: &[usize]) -> String {
+    format!("{name} {dtype} {shape:?}\n")
 }
 
 /// The error for a file that was ours once.
 pub(super) fn damaged(path: &Path, what: &str) -> Error {
     Error::file(path, format!("is damaged ({what}): copy or make it anew"))
+}
+
+/// The hash of pieces that follow each other.
+fn hash<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> u64 {
+    let mut hash = Xxh3::new();
+    pieces.for_each(|piece| hash.update(piece));
+    hash.digest()
+}
+
+/// The same in blocks. A block may begin in one piece and end in another.
+fn hash_blocks<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> u64 {
+    let (mut hashes, mut block, mut filled) = (Vec::new(), Xxh3::new(), 0);
+    for mut piece in pieces {
+        while !piece.is_empty() {
+            let (now, later) = piece.split_at(piece.len().min(BLOCK - filled));
+            block.update(now);
+            filled += now.len();
+            piece = later;
+            if filled == BLOCK {
+                hashes.push(block.digest());
+                (block, filled) = (Xxh3::new(), 0);
+            }
+        }
+    }
+    if filled > 0 {
+        hashes.push(block.digest());
+    }
+    xxh3_64(bytemuck::cast_slice(&hashes))
 }
 
 fn metadata_checksum<'a>(entries: impl Iterator<Item = (&'a String, &'a String)>) -> String {
@@ -138,4 +301,19 @@ fn hex(hash: u64) -> String {
 /// Bytes that a string takes in the header, where JSON inside JSON is escaped once more.
 pub(super) fn escaped_len(text: &str) -> usize {
     json_text(&text).len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_do_not_depend_on_pieces() {
+        let bytes: Vec<u8> = (0..3 * BLOCK + 5).map(|i| (i * 31 % 251) as u8).collect();
+        let whole = hash_blocks([&bytes[..]].into_iter());
+        let (a, b) = bytes.split_at(BLOCK + 17);
+        assert_eq!(hash_blocks([a, b, &[]].into_iter()), whole);
+        let hashes: Vec<u64> = bytes.chunks(BLOCK).map(xxh3_64).collect();
+        assert_eq!(xxh3_64(bytemuck::cast_slice(&hashes)), whole);
+    }
 }

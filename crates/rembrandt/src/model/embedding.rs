@@ -21,15 +21,19 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use safetensors::Dtype;
-use serde::de::DeserializeOwned;
 
-use super::container::{self, Container, HEADER_LIMIT, Tensor, damaged, foreign};
+use super::container::{self, Container, Format, HEADER_LIMIT, Tensor, damaged};
+use super::names;
 use crate::data::RowScale;
-use crate::{Embedding, Error, Matrix, Rembrandt, Result, mapped};
+use crate::{Embedding, Rembrandt, Result, mapped};
 
-const FORMAT: &str = "rembrandt-embedding";
-/// The newest version that is read. Files say the oldest that knows all that is in them.
-const VERSION: u32 = 2;
+/// Files say the oldest version that knows all that is in them.
+const FORMAT: Format = Format {
+    name: "rembrandt-embedding",
+    version: 2,
+    foreign: "is not an embedding file: make one with `rembrandt embed`",
+    blocks: false,
+};
 
 /// An embedding with all that is needed to use and to reproduce it.
 #[derive(Clone, Debug)]
@@ -63,8 +67,6 @@ impl EmbeddingFile {
         let singular_values: Vec<f64> = e.spectrum.iter().map(|v| v.max(0.0).sqrt()).collect();
         let scaled = self.row_scale != RowScale::None;
         let mut metadata = BTreeMap::from([
-            ("format".to_owned(), FORMAT.to_owned()),
-            ("format_version".to_owned(), if scaled { "2" } else { "1" }.to_owned()),
             ("params".to_owned(), container::json_text(&self.params)),
             ("report".to_owned(), container::json_text(&e.report)),
         ]);
@@ -75,10 +77,7 @@ impl EmbeddingFile {
         for (key, names, count) in [("label_names", &self.label_names, c), ("feature_names", &self.feature_names, d)] {
             let Some(names) = names else { continue };
             assert_eq!(names.len(), count, "{key} must name each of them");
-            if let Some(name) = names.iter().find(|name| name.contains('\n')) {
-                let reason = format!("{name:?} contains the end of a line: rename it");
-                return Err(Error::parameter(key, reason));
-            }
+            names::check(key, names.iter())?;
             let json = container::json_text(names);
             let used: usize = metadata.values().map(|text| container::escaped_len(text)).sum();
             if used + container::escaped_len(&json) > header_limit {
@@ -96,35 +95,23 @@ impl EmbeddingFile {
             tensor("projection", "F32", vec![d, k], bytemuck::cast_slice(e.projection.as_slice())),
         ];
         tensors.extend(lines.iter().map(|(key, text)| tensor(key, "U8", vec![text.len()], text.as_bytes())));
-        container::write(path, &tensors, metadata)
+        container::write(path, &FORMAT, if scaled { 2 } else { 1 }, &tensors, metadata)
     }
 
     /// Reads the file and checks all of it.
     pub fn open(path: impl AsRef<Path>) -> Result<EmbeddingFile> {
         let path = path.as_ref();
         let bytes = mapped::map_whole(path)?;
-        let file = Container::parse(path, &bytes)?;
-        if file.text("format") != Some(FORMAT) {
-            return Err(foreign(path));
-        }
-        match file.text("format_version").and_then(|v| v.parse::<u32>().ok()) {
-            Some(1..=VERSION) => {}
-            Some(newer) if newer > VERSION => {
-                let reason = format!("has format version {newer}, this program knows {VERSION}: use a newer rembrandt");
-                return Err(Error::file(path, reason));
-            }
-            _ => return Err(damaged(path, "its format version cannot be read")),
-        }
-        file.verify()?;
-        let labels = matrix(&file, "labels", path)?;
+        let file = Container::open(path, &bytes, &FORMAT)?;
+        let labels = file.matrix("labels")?;
         let (c, k) = (labels.rows(), labels.cols());
-        let projection = matrix(&file, "projection", path)?;
+        let projection = file.matrix("projection")?;
         // For other readers only: here they follow from the spectrum.
-        vector::<f64>(&file, "singular_values", Dtype::F64, k, path)?;
+        file.vector::<f64>("singular_values", Dtype::F64, k)?;
         let embedding = Embedding {
-            intercept: vector(&file, "intercept", Dtype::F32, k, path)?,
-            spectrum: vector(&file, "spectrum", Dtype::F64, k, path)?,
-            report: json(file.text("report"), "report", path)?,
+            intercept: file.vector("intercept", Dtype::F32, k)?,
+            spectrum: file.vector("spectrum", Dtype::F64, k)?,
+            report: file.json("report")?,
             labels,
             projection,
         };
@@ -133,13 +120,13 @@ impl EmbeddingFile {
             return Err(damaged(path, "the sizes in it contradict each other"));
         }
         Ok(EmbeddingFile {
-            params: json(file.text("params"), "params", path)?,
+            params: file.json("params")?,
             row_scale: match file.text("row_scale") {
-                Some(text) => json(Some(text), "row_scale", path)?,
+                Some(_) => file.json("row_scale")?,
                 None => RowScale::None,
             },
-            label_names: names(&file, "label_names", c, path)?,
-            feature_names: names(&file, "feature_names", shape.d, path)?,
+            label_names: names(&file, "label_names", c)?,
+            feature_names: names(&file, "feature_names", shape.d)?,
             embedding,
         })
     }
@@ -147,11 +134,7 @@ impl EmbeddingFile {
     /// Whether a file begins like an embedding file; `false` for one that cannot be read.
     pub fn is_embedding(path: impl AsRef<Path>) -> bool {
         let path = path.as_ref();
-        mapped::map_whole(path).is_ok_and(|bytes| {
-            Container::parse(path, &bytes).is_ok_and(|file| file.text("format") == Some(FORMAT))
-                // Cut short, but ours: opening it will say so.
-                || bytes.get(8..).is_some_and(|rest| rest.starts_with(br#"{"__metadata__":{"checksum":"#))
-        })
+        mapped::map_whole(path).is_ok_and(|bytes| container::begins(path, &bytes, &FORMAT))
     }
 
     /// The name of a label or, without names, its id.
@@ -160,45 +143,17 @@ impl EmbeddingFile {
     }
 }
 
-fn matrix(file: &Container<'_>, name: &str, path: &Path) -> Result<Matrix> {
-    match file.tensor(name, Dtype::F32) {
-        Some((&[rows, cols], bytes)) => {
-            let mut matrix = Matrix::zeros(rows, cols);
-            bytemuck::cast_slice_mut(matrix.as_mut_slice()).copy_from_slice(bytes);
-            Ok(matrix)
-        }
-        _ => Err(damaged(path, &format!("tensor {name} is missing or of another kind"))),
-    }
-}
-
-fn vector<T: bytemuck::Pod>(file: &Container<'_>, name: &str, dtype: Dtype, k: usize, path: &Path) -> Result<Vec<T>> {
-    match file.tensor(name, dtype) {
-        Some((&[len], bytes)) if len == k => {
-            // The map may begin anywhere in a file written by others, so the bytes are copied, not cast.
-            let mut values = vec![T::zeroed(); len];
-            bytemuck::cast_slice_mut(&mut values).copy_from_slice(bytes);
-            Ok(values)
-        }
-        _ => Err(damaged(path, &format!("tensor {name} is missing or of another kind"))),
-    }
-}
-
-fn json<T: DeserializeOwned>(text: Option<&str>, key: &str, path: &Path) -> Result<T> {
-    text.and_then(|text| serde_json::from_str(text).ok())
-        .ok_or_else(|| damaged(path, &format!("its {key} cannot be read")))
-}
-
-fn names(file: &Container<'_>, key: &str, count: usize, path: &Path) -> Result<Option<Vec<String>>> {
+fn names(file: &Container<'_>, key: &str, count: usize) -> Result<Option<Vec<String>>> {
     let names: Vec<String> = match (file.text(key), file.tensor(key, Dtype::U8)) {
         (None, None) => return Ok(None),
-        (Some(text), _) => json(Some(text), key, path)?,
+        (Some(_), _) => file.json(key)?,
         (None, Some((_, bytes))) => match std::str::from_utf8(bytes) {
             Ok(text) => text.split('\n').map(str::to_owned).collect(),
-            Err(_) => return Err(damaged(path, &format!("its {key} are not text"))),
+            Err(_) => return Err(damaged(file.path, &format!("its {key} are not text"))),
         },
     };
     if names.len() != count {
-        return Err(damaged(path, &format!("it has {} {key} for {count}", names.len())));
+        return Err(damaged(file.path, &format!("it has {} {key} for {count}", names.len())));
     }
     Ok(Some(names))
 }

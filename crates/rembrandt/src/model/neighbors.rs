@@ -5,13 +5,12 @@
 //! that is the cosine between what the features predict for one and for the other over all training examples. Rows
 //! of E by themselves would count a direction that explains next to nothing as much as the first.
 
+use std::borrow::Cow;
+
 use rayon::prelude::*;
 
-use super::EmbeddingFile;
+use super::{EmbeddingFile, Model, names};
 use crate::{Error, Result};
-
-/// Names offered when a label is not found.
-const SUGGESTIONS: usize = 3;
 
 /// A label near another one.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,108 +29,73 @@ impl EmbeddingFile {
     /// If there is no such label.
     pub fn neighbors(&self, label: usize, top: usize) -> Result<Vec<Neighbor>> {
         let labels = &self.embedding.labels;
-        let weights = self.weights();
-        let weighted = |id: usize| labels.row(id).iter().zip(&weights).map(|(v, w)| f64::from(*v) * w);
-        let query: Vec<f64> = weighted(label).collect();
-        let length = query.iter().map(|v| v * v).sum::<f64>().sqrt();
-        if length == 0.0 {
-            let reason = format!("{:?} has no direction: it was never seen in training", self.label_name(label));
-            return Err(Error::parameter("label", reason));
-        }
-        let mut near: Vec<Neighbor> = (0..labels.rows())
-            .into_par_iter()
-            .filter(|&id| id != label)
-            .filter_map(|id| {
-                let (mut dot, mut square) = (0.0, 0.0);
-                for (v, q) in weighted(id).zip(&query) {
-                    dot += v * q;
-                    square += v * v;
-                }
-                // Rounding must not make two equal labels more than equal.
-                (square > 0.0).then(|| Neighbor { id, cosine: (dot / (square.sqrt() * length)).clamp(-1.0, 1.0) })
-            })
-            .collect();
-        near.sort_by(|a, b| b.cosine.total_cmp(&a.cosine).then(a.id.cmp(&b.id)));
-        near.truncate(top);
-        Ok(near)
+        nearest(labels.rows(), |id| labels.row(id).into(), &self.weights(), label, top)
+            .ok_or_else(|| no_direction(&self.label_name(label)))
     }
 
     /// The id of a label given by its exact name or, if no label is named so, by its id.
     pub fn find_label(&self, text: &str) -> Result<usize> {
-        let c = self.embedding.labels.rows();
-        if let Some(id) = self.label_names.as_ref().and_then(|names| names.iter().position(|name| name == text)) {
-            return Ok(id);
-        }
-        match (text.parse::<usize>(), &self.label_names) {
-            (Ok(id), _) if id < c => Ok(id),
-            (_, None) => {
-                let reason = match c.checked_sub(1) {
-                    Some(last) => format!("the file has no names, give an id from 0 to {last}"),
-                    None => "the file has no labels at all".to_owned(),
-                };
-                Err(Error::parameter("label", format!("{text:?} is not a label: {reason}")))
-            }
-            (_, Some(names)) => {
-                let reason = match suggestions(text, names)[..] {
-                    [] => format!("{text:?} is neither the name nor the id of a label"),
-                    ref near => format!("{text:?} is not a label: did you mean {}?", near.join(", ")),
-                };
-                Err(Error::parameter("label", reason))
-            }
-        }
+        let name = self.label_names.as_ref().map(|names| |id: usize| &*names[id]);
+        names::find_label(text, self.embedding.labels.rows(), name)
     }
 
     /// √μ of every direction.
     pub(super) fn weights(&self) -> Vec<f64> {
-        self.embedding.spectrum.iter().map(|v| v.max(0.0).sqrt()).collect()
+        roots(&self.embedding.spectrum)
     }
 }
 
-/// The names closest to `text`, quoted: equal but for case, then containing it, then a few letters away.
-fn suggestions(text: &str, names: &[String]) -> Vec<String> {
-    let wanted = text.to_lowercase();
-    let letters: Vec<char> = wanted.chars().collect();
-    // Any two short words are a letter or two apart.
-    let allowed = if letters.len() < 3 { 0 } else { (letters.len() / 4).max(1) };
-    let mut near: Vec<(usize, usize)> = names
-        .par_iter()
-        .enumerate()
-        .filter_map(|(id, name)| {
-            let name = name.to_lowercase();
-            if name.is_empty() || wanted.is_empty() {
-                return None;
-            }
-            if name == wanted {
-                return Some((0, id));
-            }
-            if name.contains(&wanted) {
-                // The shorter the name, the more of it was typed.
-                return Some((1 + name.len() - wanted.len(), id));
-            }
-            let distance = edit_distance(&letters, &name.chars().collect::<Vec<_>>(), allowed)?;
-            Some((distance, id))
-        })
-        .collect();
-    near.sort_unstable();
-    near.iter().take(SUGGESTIONS).map(|(_, id)| format!("{:?}", names[*id])).collect()
+impl Model {
+    /// The labels with the largest cosine to `label`, as for an [`EmbeddingFile`](EmbeddingFile::neighbors).
+    ///
+    /// # Panics
+    /// If there is no such label.
+    pub fn neighbors(&self, label: usize, top: usize) -> Result<Vec<Neighbor>> {
+        let labels = self.labels();
+        nearest(labels.rows(), |id| labels.row(id), &roots(self.spectrum()), label, top)
+            .ok_or_else(|| no_direction(&self.label_name(label)))
+    }
 }
 
-/// Letters to insert, delete or replace to get from one word to the other, if not more than `allowed`.
-fn edit_distance(a: &[char], b: &[char], allowed: usize) -> Option<usize> {
-    if a.len().abs_diff(b.len()) > allowed {
+/// Square roots of eigenvalues. A direction without energy may come out a rounding error below zero.
+fn roots(spectrum: &[f64]) -> Vec<f64> {
+    spectrum.iter().map(|v| v.max(0.0).sqrt()).collect()
+}
+
+fn no_direction(name: &str) -> Error {
+    Error::parameter("label", format!("{name:?} has no direction: it was never seen in training"))
+}
+
+/// The rows nearest to row `label` in angle, of `count` rows with weighted columns; nothing if it is zero.
+fn nearest<'a>(
+    count: usize,
+    row: impl Fn(usize) -> Cow<'a, [f32]> + Sync,
+    weights: &[f64],
+    label: usize,
+    top: usize,
+) -> Option<Vec<Neighbor>> {
+    let query: Vec<f64> = row(label).iter().zip(weights).map(|(v, w)| f64::from(*v) * w).collect();
+    let length = query.iter().map(|v| v * v).sum::<f64>().sqrt();
+    if length == 0.0 {
         return None;
     }
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.iter().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    Some(row[b.len()]).filter(|distance| *distance <= allowed)
+    let mut near: Vec<Neighbor> = (0..count)
+        .into_par_iter()
+        .filter(|&id| id != label)
+        .filter_map(|id| {
+            let (mut dot, mut square) = (0.0, 0.0);
+            for ((v, w), q) in row(id).iter().zip(weights).zip(&query) {
+                let v = f64::from(*v) * w;
+                dot += v * q;
+                square += v * v;
+            }
+            // Rounding must not make two equal labels more than equal.
+            (square > 0.0).then(|| Neighbor { id, cosine: (dot / (square.sqrt() * length)).clamp(-1.0, 1.0) })
+        })
+        .collect();
+    near.sort_by(|a, b| b.cosine.total_cmp(&a.cosine).then(a.id.cmp(&b.id)));
+    near.truncate(top);
+    Some(near)
 }
 
 #[cfg(test)]
@@ -178,13 +142,5 @@ mod tests {
         nameless.embedding.labels = Matrix::zeros(0, 2);
         let message = nameless.find_label("0").unwrap_err().to_string();
         assert_eq!(message, "label: \"0\" is not a label: the file has no labels at all");
-    }
-
-    #[test]
-    fn edit_distances() {
-        let distance = |a: &str, b: &str| {
-            edit_distance(&a.chars().collect::<Vec<_>>(), &b.chars().collect::<Vec<_>>(), 9).unwrap()
-        };
-        assert_eq!((distance("kitten", "sitting"), distance("", "ab"), distance("ü", "ü")), (3, 2, 0));
     }
 }

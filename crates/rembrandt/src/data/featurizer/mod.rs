@@ -168,6 +168,16 @@ impl Featurizer {
         self.names.words()
     }
 
+    /// The name of a feature; none with hashing, or if there is no such feature.
+    pub fn name(&self, id: u32) -> Option<&str> {
+        ((id as usize) < self.names.len()).then(|| self.names.word(id))
+    }
+
+    /// The number of texts it was fitted on.
+    pub fn texts(&self) -> u64 {
+        self.texts
+    }
+
     /// The id of a feature by its name, if the featurizer knows it.
     pub fn id(&self, name: &str) -> Option<u32> {
         self.params.hashing.map_or_else(|| self.names.find(name), |hashing| Some(count::hashed(name, hashing).0))

@@ -1,6 +1,6 @@
 use super::*;
 use crate::embed::Report;
-use crate::{Embedding, Shape};
+use crate::{Embedding, Error, Matrix, Shape};
 
 /// Three labels, four features, two dimensions.
 pub(in crate::model) fn sample() -> EmbeddingFile {

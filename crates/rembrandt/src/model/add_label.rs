@@ -1,0 +1,209 @@
+//! A label more, from a few examples, without training.
+//!
+//! Training keeps the mean μ and the covariance Σ of h. Examples of a new label are taken for draws from a normal
+//! distribution with the same covariance around another mean, whose log-odds are linear in h (Fisher's discriminant):
+//!
+//! ```text
+//! m̄ = (κμ + Σᵢ hᵢ) / (κ + m),    w = (Σ + τ·tr(Σ)/k·I)⁻¹ (m̄ − μ)
+//! log-odds(h) = wᵀ(h − (m̄ + μ)/2) + log(π/(1 − π)),    π = (m + ½)/(n + m + 1)
+//! ```
+//!
+//! κ = 1 pseudo-example at the mean: a single example says half of what it seems to say, ten say ten elevenths. τ keeps
+//! directions in which training hardly varied from deciding. π is the frequency of the label had its m examples been
+//! among the n of training, with half an example either way.
+//!
+//! Its row of the embedding, for [`neighbors`](Model::neighbors), follows from what the rows of the others are. In
+//! training, the sum of h over the examples of label l is its column of EᵀM = diag(μ)Eᵀ, so that
+//!
+//! ```text
+//! e = diag(1/μ) Σᵢ hᵢ
+//! ```
+//!
+//! gives the label its own row back (μ are now the eigenvalues). When training shifted the data to mean 0 this holds for
+//! h less its mean, and is told by the rows of E: only then they sum to nearly nothing.
+//!
+//! The weights are kept apart from those of the head, so nothing changes for the labels that were there.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use super::layout::Layout;
+use super::names;
+use super::open::Model;
+use crate::csr::CsrRef;
+use crate::matrix::Matrix;
+use crate::metrics::DEFAULT_THRESHOLD;
+use crate::solve::direct::Cholesky;
+use crate::{Error, Result};
+
+/// κ: pseudo-examples at the mean of all examples.
+const PRIOR_EXAMPLES: f64 = 1.0;
+/// τ: added to the covariance, relative to the mean of its diagonal.
+const RIDGE: f64 = 0.1;
+/// Eigenvalues below this fraction of the largest are noise, which a division would blow up.
+const SMALLEST: f64 = 1e-6;
+
+/// A model and the label that it is about to get.
+#[derive(Clone, Debug)]
+pub struct ModelUpdate<'m> {
+    model: &'m Model,
+    name: String,
+    examples: u64,
+    embedding: Vec<f32>,
+    weights: Vec<f32>,
+}
+
+impl Model {
+    /// Learns a new label from examples as they come from a reader. [`ModelUpdate::save`] then writes a model with it.
+    ///
+    /// # Errors
+    /// If there is a label of this name, the name has more than one line, no example has a feature that the model
+    /// knows, a value is not finite, or the model was trained on texts.
+    pub fn add_label(&self, name: &str, examples: CsrRef<'_>) -> Result<ModelUpdate<'_>> {
+        self.add_label_prepared(name, self.prepare(examples)?.view())
+    }
+
+    /// The same from texts.
+    ///
+    /// # Errors
+    /// Likewise, and if the model was not trained on texts.
+    pub fn add_label_from_texts<T: AsRef<str> + Sync>(&self, name: &str, texts: &[T]) -> Result<ModelUpdate<'_>> {
+        self.add_label_prepared(name, self.prepare_texts(texts)?.view())
+    }
+
+    fn add_label_prepared(&self, name: &str, x: CsrRef<'_>) -> Result<ModelUpdate<'_>> {
+        let c = self.shape().c;
+        let taken = match self.label_names() {
+            Some(names) => names.iter().any(|existing| existing == name),
+            None => name.parse::<usize>().is_ok_and(|id| id < c && id.to_string() == name),
+        };
+        if taken {
+            return Err(Error::parameter("name", format!("{name:?} is a label already: choose another name")));
+        }
+        if name.is_empty() {
+            return Err(Error::parameter("name", "a label needs a name"));
+        }
+        names::check("name", [name].into_iter())?;
+        if c >= u32::MAX as usize {
+            return Err(Error::Data("the model has as many labels as it can have".into()));
+        }
+        let h = self.place(x);
+        let known: Vec<usize> = (0..x.rows()).filter(|i| !x.row(*i).0.is_empty()).collect();
+        if known.is_empty() {
+            let reason = "no example has a feature that the model knows: give it others";
+            return Err(Error::parameter("examples", reason));
+        }
+        let sum: Vec<f64> = (0..self.shape().k).map(|j| known.iter().map(|i| f64::from(h.row(*i)[j])).sum()).collect();
+        let weights = self.discriminant(&sum, known.len() as f64)?;
+        let embedding = self.embedding_of(&sum, known.len() as f64);
+        if !weights.iter().chain(&embedding).all(|v| v.is_finite()) {
+            return Err(Error::parameter("examples", "their values are too large: scale them as in training"));
+        }
+        Ok(ModelUpdate { model: self, name: name.to_owned(), examples: known.len() as u64, embedding, weights })
+    }
+
+    /// Weights and constant for a label with `m` examples whose h add up to `sum`.
+    fn discriminant(&self, sum: &[f64], m: f64) -> Result<Vec<f32>> {
+        let background = self.background();
+        let (k, n) = (self.shape().k, background.examples as f64);
+        let mean: Vec<f64> = background.mean.iter().map(|v| f64::from(*v)).collect();
+        let moved: Vec<f64> = sum.iter().zip(&mean).map(|(s, mean)| (s - m * mean) / (PRIOR_EXAMPLES + m)).collect();
+        let trace: f64 = (0..k).map(|j| f64::from(background.covariance.row(j)[j])).sum();
+        let spread = || Error::Data("training saw no two examples that differ: a label cannot be added".into());
+        let ridge = Some(RIDGE * trace / k as f64).filter(|ridge| *ridge > 0.0).ok_or_else(spread)?;
+        let factor = Cholesky::new(&background.covariance, &vec![ridge; k]).ok_or_else(spread)?;
+        let solved = factor.solve(&Matrix::from_fn(k, 1, |j, _| moved[j] as f32));
+        let weight = |j: usize| f64::from(solved.row(j)[0]);
+        let middle: f64 = (0..k).map(|j| weight(j) * (mean[j] + 0.5 * moved[j])).sum();
+        let prior = ((m + 0.5) / (n + 0.5)).ln();
+        Ok((0..k).map(|j| weight(j) as f32).chain([(prior - middle) as f32]).collect())
+    }
+
+    /// The row of the embedding for a label with `m` examples whose h add up to `sum`.
+    fn embedding_of(&self, sum: &[f64], m: f64) -> Vec<f32> {
+        let centred = if self.is_centred() { m } else { 0.0 };
+        let largest = self.spectrum().iter().fold(0.0, |max: f64, v| max.max(*v));
+        let entry = |((sum, mean), value): ((&f64, &f32), &f64)| {
+            let shifted = sum - centred * f64::from(*mean);
+            if *value > SMALLEST * largest { (shifted / value) as f32 } else { 0.0 }
+        };
+        sum.iter().zip(&self.background().mean).zip(self.spectrum()).map(entry).collect()
+    }
+
+    /// Whether training shifted the data to mean 0. Then diag(μ) times the sum of the rows of E, which is the sum over
+    /// all labels and their examples of h less its mean, is nearly 0; else it is nearly as many times the mean of h as
+    /// there are labels on examples.
+    fn is_centred(&self) -> bool {
+        let trained = self.shape().c - self.added();
+        let mut sum = vec![0.0; self.shape().k];
+        for label in 0..trained {
+            sum.iter_mut().zip(self.labels().row(label).iter()).for_each(|(sum, e)| *sum += f64::from(*e));
+        }
+        let pairs: f64 = self.background().counts[..trained].iter().map(|count| *count as f64).sum();
+        let mean = self.background().mean.iter().map(|v| f64::from(*v));
+        let (mut along, mut square) = (0.0, 0.0);
+        for ((sum, value), mean) in sum.iter().zip(self.spectrum()).zip(mean) {
+            along += sum * value * mean;
+            square += mean * mean * pairs;
+        }
+        along < 0.5 * square
+    }
+
+    /// The log-odds of a label that was added.
+    pub(super) fn added_log_odds(&self, label: usize, h: &[f32]) -> f64 {
+        let weights = self.added_weights().row(label + self.added() - self.shape().c);
+        let (constant, weights) = weights.split_last().expect("weights have a constant");
+        let dot: f64 = weights.iter().zip(h).map(|(w, h)| f64::from(*w) * f64::from(*h)).sum();
+        // Numbers too large for their product must not win.
+        Some(dot + f64::from(*constant)).filter(|t| t.is_finite()).unwrap_or(f64::from(f32::MIN))
+    }
+}
+
+impl ModelUpdate<'_> {
+    /// Number of examples that the label was learned from: those with a feature that the model knows.
+    pub fn examples(&self) -> u64 {
+        self.examples
+    }
+
+    /// Writes the model with the new label, the last one; all else stays as it is. An interrupted write leaves what was
+    /// there before, and the path may be that of the model itself.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        let model = self.model;
+        let stored = model.stored();
+        let shape = model.shape();
+        let mut description = stored.description.clone();
+        description.added += 1;
+        let mut background = model.background().clone();
+        background.counts.push(self.examples);
+        let thresholds = [model.thresholds(), &[DEFAULT_THRESHOLD]].concat();
+        let added_weights = [model.added_weights().as_slice(), &self.weights].concat();
+        let labels = [stored.labels, &description.precision.encode(&self.embedding)].concat();
+        // A model without names calls its labels by their numbers.
+        let mut label_names = match model.label_names() {
+            Some(names) => names.text().to_owned(),
+            None => names::lines((0..shape.c).map(|id| id.to_string())),
+        };
+        label_names.push_str(&self.name);
+        label_names.push('\n');
+        let idf = model.idf();
+        let layout = Layout {
+            description,
+            params: model.params(),
+            report: model.report(),
+            size: (shape.c + 1, shape.d, shape.k),
+            background: &background,
+            spectrum: model.spectrum(),
+            intercept: model.intercept(),
+            thresholds: &thresholds,
+            idf,
+            directions: stored.directions.map(|(bytes, phases)| (Cow::Borrowed(bytes), phases)),
+            added_weights: &added_weights,
+            labels: Cow::Owned(labels),
+            projection: Cow::Borrowed(stored.projection),
+            weights: stored.weights.map(Cow::Borrowed),
+            label_names: Some(Cow::Owned(label_names)),
+            feature_names: model.feature_names().map(|names| Cow::Borrowed(names.text())),
+        };
+        layout.write(path.as_ref())
+    }
+}

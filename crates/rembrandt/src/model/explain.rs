@@ -1,0 +1,137 @@
+//! Which features made a label probable.
+//!
+//! Without random features a score is linear in the features of an example,
+//!
+//! ```text
+//! s = Σ_f x_f (P_f·w) + (intercept·w + bias)
+//! ```
+//!
+//! so every feature has an exact share in the log-odds scale·s + shift. Under softmax the log-probability is
+//! scale·s − log Σ exp(scale·s of all labels); shares are those in scale·s, the evidence for the label itself, since the
+//! features act on the rest through all other labels at once.
+//!
+//! Random features mix the features of an example. There the share of a feature is what the log-odds lose when it is
+//! taken away; what the features say only together is left in the base.
+
+use super::layout::HeadKind;
+use super::open::Model;
+use super::predict::PredictOptions;
+use super::score::{Scored, Scorer};
+use crate::csr::{Csr, CsrRef};
+use crate::head::{Loss, STRIP};
+use crate::matrix::Matrix;
+use crate::{Error, Result};
+
+/// Why a label has its probability.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Explanation {
+    /// The label.
+    pub label: usize,
+    /// Its probability, as predicted.
+    pub probability: f32,
+    /// Its log-odds, or under softmax its calibrated score: `base` and all contributions together.
+    pub log_odds: f64,
+    /// What an example without features would start from or, if not `exact`, what the contributions leave.
+    pub base: f64,
+    /// Feature, its value after preprocessing, and its share in the log-odds; largest share, of either sign, first.
+    pub contributions: Vec<(u32, f32, f64)>,
+    /// Whether the shares are those of a linear score, or differences without each feature in turn.
+    pub exact: bool,
+}
+
+impl Model {
+    /// Explains the probability of a label for one example, [prepared](Model::prepare) as for prediction.
+    ///
+    /// An example without known features has the frequency of the label in training for a probability, and its log-odds,
+    /// kept finite by half an example either way, for a base.
+    ///
+    /// # Errors
+    /// If there is not exactly one row, or no such label.
+    ///
+    /// # Panics
+    /// If there is a feature that the model does not know.
+    pub fn explain(&self, x: CsrRef<'_>, label: usize) -> Result<Explanation> {
+        if x.rows() != 1 {
+            return Err(Error::parameter("x", format!("{} examples, where one can be explained", x.rows())));
+        }
+        let c = self.shape().c;
+        if label >= c {
+            return Err(Error::parameter("label", format!("{label} is not a label: the last one is {}", c - 1)));
+        }
+        let probability = self.probability(x, label)?;
+        if x.row(0).0.is_empty() {
+            let count = self.background().counts[label] as f64;
+            let others = (self.background().examples as f64 - count).max(0.0);
+            let base = ((count + 0.5) / (others + 0.5)).ln();
+            return Ok(Explanation {
+                label,
+                probability,
+                log_odds: base,
+                base,
+                contributions: Vec::new(),
+                exact: true,
+            });
+        }
+        let linear = label >= c - self.added() || !matches!(self.head(), HeadKind::RandomFeatures { .. });
+        let (base, mut contributions) = if linear { self.shares(x, label) } else { self.differences(x, label) };
+        let log_odds = base + contributions.iter().map(|(_, _, share)| share).sum::<f64>();
+        contributions.sort_by(|a, b| b.2.abs().total_cmp(&a.2.abs()).then(a.0.cmp(&b.0)));
+        Ok(Explanation { label, probability, log_odds, base, contributions, exact: linear })
+    }
+
+    /// The probability that prediction gives.
+    fn probability(&self, x: CsrRef<'_>, label: usize) -> Result<f32> {
+        // Under softmax the others matter.
+        let alone = self.calibration().loss == Loss::Independent || label >= self.shape().c - self.added();
+        let labels = alone.then(|| vec![label as u32]);
+        let predictor = self.predictor(PredictOptions { top: self.shape().c, threshold: None, labels })?;
+        let found = predictor.predict_prepared(x);
+        Ok(found.row(0).find(|(id, _)| *id as usize == label).map_or(0.0, |(_, p)| p))
+    }
+
+    /// Base and shares of a linear score.
+    fn shares(&self, x: CsrRef<'_>, label: usize) -> (f64, Vec<(u32, f32, f64)>) {
+        let k = self.shape().k;
+        let trained = self.shape().c - self.added();
+        let calibration = self.calibration();
+        let (scale, shift) =
+            if label < trained { (calibration.scale.into(), calibration.shift.into()) } else { (1.0, 0.0) };
+        let weights = match label.checked_sub(trained) {
+            Some(added) => self.added_weights().row(added).into(),
+            None => self.weights().unwrap_or_else(|| self.labels()).row(label),
+        };
+        let dot = |row: &[f32]| row.iter().zip(&weights[..k]).map(|(p, w)| f64::from(*p) * f64::from(*w)).sum::<f64>();
+        let bias = weights.get(k).map_or(0.0, |bias| f64::from(*bias));
+        let base = scale * (dot(self.intercept()) + bias) + shift;
+        let projection = self.projection();
+        let share = |(id, value): (usize, f32)| (id as u32, value, scale * f64::from(value) * dot(&projection.row(id)));
+        (base, x.entries(0).map(share).collect())
+    }
+
+    /// Base and shares by taking each feature away.
+    fn differences(&self, x: CsrRef<'_>, label: usize) -> (f64, Vec<(u32, f32, f64)>) {
+        let entries: Vec<(usize, f32)> = x.entries(0).collect();
+        let scorer = Scorer::new(self, Some(vec![label as u32]));
+        let score = |h: &Matrix| -> Vec<f64> {
+            let one = |scored: Scored| scored.best.into_ranked().map(|(_, score)| f64::from(score)).sum();
+            scorer.score(h, 1).into_iter().map(one).collect()
+        };
+        let whole = score(&self.place(x))[0];
+        let mut contributions = Vec::with_capacity(entries.len());
+        for from in (0..entries.len()).step_by(STRIP) {
+            let some = from..entries.len().min(from + STRIP);
+            let mut without = Csr::new(false);
+            for left_out in some.clone() {
+                let others = entries.iter().enumerate().filter(|(i, _)| *i != left_out);
+                others.for_each(|(_, (id, value))| without.push(*id as u32, *value));
+                without.end_row();
+            }
+            for (i, score) in some.zip(score(&self.place(without.view()))) {
+                let (id, value) = entries[i];
+                contributions.push((id as u32, value, whole - score));
+            }
+        }
+        let sum: f64 = contributions.iter().map(|(_, _, share)| share).sum();
+        (whole - sum, contributions)
+    }
+}

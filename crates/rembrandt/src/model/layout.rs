@@ -1,0 +1,146 @@
+//! The model file: a safetensors file with all that prediction needs.
+//!
+//! | tensor | numbers | shape | |
+//! |---|---|---|---|
+//! | `counts` | u64 | c | training examples of each label |
+//! | `spectrum` | f64 | k | eigenvalues of M |
+//! | `intercept`, `mean` | f32 | k | added to Pᵀx; mean of h |
+//! | `covariance` | f32 | k×k | covariance of h |
+//! | `thresholds` | f32 | c | probability from which a label is predicted |
+//! | `idf` | f32 | | weights of the features, if there are any |
+//! | `directions`, `phases` | f32 | k×f, f | random features, if the head has them |
+//! | `added_weights` | f32 | a×(k+1) | labels added after training, if any: the last a of c |
+//! | `labels` | f32 or bf16 | c×k | one row per label |
+//! | `projection` | f32 or bf16 | d×k | one row per feature |
+//! | `weights` | f32 or bf16 | (c−a)×(k+1) or (c−a)×(f+1) | logistic head, if it is one; the constant last |
+//! | `label_names`, `feature_names` | u8 | | one per line, when known |
+//!
+//! The metadata hold `format`, `format_version`, `model` (what kinds of parts there are), `params` and `report`, the
+//! last three JSON. Without random features the weights contain the share of E that the head blends in, so that
+//! a score is one inner product.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::container::{self, Format, Tensor};
+use super::parts::Background;
+use super::precision::Precision;
+use crate::Result;
+use crate::data::featurizer::FeaturizerParams;
+use crate::head::Calibration;
+
+pub(super) const FORMAT: Format = Format {
+    name: "rembrandt-model",
+    version: 1,
+    foreign: "is not a model: make one with `rembrandt train`",
+    blocks: true,
+};
+
+/// The head of a model file.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", tag = "kind")]
+pub enum HeadKind {
+    /// score = E·h.
+    LeastSquares,
+    /// score = W(h, 1), with the share of E in W.
+    Linear,
+    /// score = W(features of h, 1) + blend·E·h.
+    RandomFeatures {
+        /// How much of the least-squares score to add.
+        blend: f32,
+    },
+}
+
+/// What becomes of examples first; the weights lie in tensors.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub(super) enum PreprocessingKind {
+    AsIs,
+    Sparse { tfidf: bool, l2: bool },
+    Text { params: FeaturizerParams, texts: u64 },
+}
+
+/// What kinds of parts a model has.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Description {
+    pub preprocessing: PreprocessingKind,
+    pub head: HeadKind,
+    pub calibration: Calibration,
+    pub precision: Precision,
+    pub examples: u64,
+    pub words: [bool; 2],
+    pub added: usize,
+}
+
+/// All that goes into a model file, the large matrices as bytes already.
+pub(super) struct Layout<'a> {
+    pub description: Description,
+    pub params: &'a Value,
+    pub report: &'a Value,
+    /// c, d, k.
+    pub size: (usize, usize, usize),
+    pub background: &'a Background,
+    pub spectrum: &'a [f64],
+    pub intercept: &'a [f32],
+    pub thresholds: &'a [f32],
+    pub idf: Option<&'a [f32]>,
+    pub directions: Option<(Cow<'a, [u8]>, &'a [f32])>,
+    pub added_weights: &'a [f32],
+    pub labels: Cow<'a, [u8]>,
+    pub projection: Cow<'a, [u8]>,
+    pub weights: Option<Cow<'a, [u8]>>,
+    pub label_names: Option<Cow<'a, str>>,
+    pub feature_names: Option<Cow<'a, str>>,
+}
+
+impl Layout<'_> {
+    /// Writes the file, all or nothing.
+    pub fn write(&self, path: &Path) -> Result<()> {
+        let (c, d, k) = self.size;
+        let trained = c - self.description.added;
+        let dtype = self.description.precision.dtype_name();
+        let background = self.background;
+        let tensor = |name, dtype, shape, bytes| Tensor { name, dtype, shape, bytes };
+        let small = |name, shape, numbers| tensor(name, "F32", shape, bytemuck::cast_slice::<f32, u8>(numbers));
+        let mut tensors = vec![
+            tensor("counts", "U64", vec![c], bytemuck::cast_slice(&background.counts)),
+            tensor("spectrum", "F64", vec![k], bytemuck::cast_slice(self.spectrum)),
+            small("intercept", vec![k], self.intercept),
+            small("mean", vec![k], &background.mean),
+            small("covariance", vec![k, k], background.covariance.as_slice()),
+            small("thresholds", vec![c], self.thresholds),
+        ];
+        if let Some(idf) = self.idf {
+            tensors.push(small("idf", vec![idf.len()], idf));
+        }
+        let mut width = k + 1;
+        if let Some((directions, phases)) = &self.directions {
+            width = phases.len() + 1;
+            tensors.push(tensor("directions", "F32", vec![k, phases.len()], directions));
+            tensors.push(small("phases", vec![phases.len()], phases));
+        }
+        if self.description.added > 0 {
+            tensors.push(small("added_weights", vec![self.description.added, k + 1], self.added_weights));
+        }
+        tensors.push(tensor("labels", dtype, vec![c, k], &self.labels));
+        tensors.push(tensor("projection", dtype, vec![d, k], &self.projection));
+        if let Some(weights) = &self.weights {
+            tensors.push(tensor("weights", dtype, vec![trained, width], weights));
+        }
+        for (name, text) in [("label_names", &self.label_names), ("feature_names", &self.feature_names)] {
+            if let Some(text) = text {
+                tensors.push(tensor(name, "U8", vec![text.len()], text.as_bytes()));
+            }
+        }
+        let metadata = BTreeMap::from([
+            ("model".to_owned(), container::json_text(&self.description)),
+            ("params".to_owned(), container::json_text(self.params)),
+            ("report".to_owned(), container::json_text(self.report)),
+        ]);
+        container::write(path, &FORMAT, FORMAT.version, &tensors, metadata)
+    }
+}

@@ -1,0 +1,324 @@
+//! A model file, mapped: its large matrices stay where they are, everything is checked once.
+
+use std::path::Path;
+
+use memmap2::Mmap;
+use safetensors::Dtype;
+use serde_json::Value;
+
+use super::container::{self, Container, damaged};
+use super::layout::{Description, FORMAT, HeadKind, PreprocessingKind};
+use super::names::{self, Names};
+use super::parts::{Background, Preprocessing, finite};
+use super::precision::{Place, Precision, Table};
+use crate::data::featurizer::{Featurizer, FeaturizerParts, SparseTransform, Weighting};
+use crate::head::Calibration;
+use crate::matrix::Matrix;
+use crate::{Result, mapped};
+
+/// The size of a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ModelShape {
+    /// Number of features.
+    pub d: usize,
+    /// Number of labels, those added later among them.
+    pub c: usize,
+    /// Dimension of the embedding.
+    pub k: usize,
+}
+
+/// A trained model, opened.
+#[derive(Debug)]
+pub struct Model {
+    map: Mmap,
+    shape: ModelShape,
+    description: Description,
+    preprocessing: Preprocessing,
+    labels: Place,
+    projection: Place,
+    weights: Option<Place>,
+    random: Option<(Place, Vec<f32>)>,
+    added_weights: Matrix,
+    intercept: Vec<f32>,
+    spectrum: Vec<f64>,
+    thresholds: Vec<f32>,
+    background: Background,
+    label_names: Option<Names>,
+    feature_names: Option<Names>,
+    params: Value,
+    report: Value,
+}
+
+impl Model {
+    /// Maps a model file and checks all of it.
+    pub fn open(path: impl AsRef<Path>) -> Result<Model> {
+        let path = path.as_ref();
+        let map = mapped::map_whole(path)?;
+        let file = Container::open(path, &map, &FORMAT)?;
+        let description: Description = file.json("model")?;
+        let contradiction = || damaged(path, "the sizes in it contradict each other");
+        let precision = description.precision;
+        let labels = Place::find(&file, "labels", precision)?;
+        let projection = Place::find(&file, "projection", precision)?;
+        let (c, k) = labels.size();
+        let (d, _) = projection.size();
+        let added = description.added;
+        if k == 0 || c == 0 || d == 0 || added >= c || c > u32::MAX as usize || d > u32::MAX as usize {
+            return Err(contradiction());
+        }
+        labels.check(&file, &map, "labels", (c, k))?;
+        projection.check(&file, &map, "projection", (d, k))?;
+        let mut width = k + 1;
+        let mut random = None;
+        if let HeadKind::RandomFeatures { .. } = description.head {
+            let directions = Place::find(&file, "directions", Precision::F32)?;
+            let count = directions.size().1;
+            directions.check(&file, &map, "directions", (k, count))?;
+            random = Some((directions, numbers(&file, "phases", count)?));
+            width = count + 1;
+        }
+        let weights = match description.head {
+            HeadKind::LeastSquares => None,
+            _ => Some(Place::find(&file, "weights", precision)?),
+        };
+        if let Some(weights) = &weights {
+            weights.check(&file, &map, "weights", (c - added, width))?;
+        }
+        let added_weights = if added > 0 { file.matrix("added_weights")? } else { Matrix::zeros(0, k + 1) };
+        let covariance = file.matrix("covariance")?;
+        let squares = (covariance.rows(), covariance.cols(), added_weights.rows(), added_weights.cols());
+        if squares != (k, k, added, k + 1) {
+            return Err(contradiction());
+        }
+        let spectrum: Vec<f64> = file.vector("spectrum", Dtype::F64, k)?;
+        let Calibration { scale, shift, .. } = description.calibration;
+        let blend = if let HeadKind::RandomFeatures { blend } = description.head { blend } else { 0.0 };
+        let small = [covariance.as_slice(), added_weights.as_slice(), &[scale, shift, blend]];
+        if !small.into_iter().all(finite) || !spectrum.iter().all(|v| v.is_finite()) || scale <= 0.0 {
+            return Err(damaged(path, "a number in it is out of range"));
+        }
+        let background = Background {
+            examples: description.examples,
+            counts: file.vector("counts", Dtype::U64, c)?,
+            mean: numbers(&file, "mean", k)?,
+            covariance,
+            words: description.words,
+        };
+        let feature_names = Names::read(&file, "feature_names", d)?;
+        let preprocessing = preprocessing(&file, &description.preprocessing, feature_names.as_ref(), d)?;
+        let shape = ModelShape { d, c, k };
+        let (intercept, thresholds) = (numbers(&file, "intercept", k)?, numbers(&file, "thresholds", c)?);
+        let label_names = Names::read(&file, "label_names", c)?;
+        let (params, report) = (file.json("params")?, file.json("report")?);
+        Ok(Model {
+            map,
+            shape,
+            description,
+            preprocessing,
+            labels,
+            projection,
+            weights,
+            random,
+            added_weights,
+            intercept,
+            spectrum,
+            thresholds,
+            background,
+            label_names,
+            feature_names,
+            params,
+            report,
+        })
+    }
+
+    /// Whether a file begins like a model; `false` for one that cannot be read.
+    pub fn is_model(path: impl AsRef<Path>) -> bool {
+        let path = path.as_ref();
+        mapped::map_whole(path).is_ok_and(|bytes| container::begins(path, &bytes, &FORMAT))
+    }
+
+    /// Numbers of features, labels and dimensions.
+    pub fn shape(&self) -> ModelShape {
+        self.shape
+    }
+
+    /// Number of labels added after training: the last ones.
+    pub fn added(&self) -> usize {
+        self.description.added
+    }
+
+    /// How the large matrices are stored.
+    pub fn precision(&self) -> Precision {
+        self.description.precision
+    }
+
+    /// What happens to an example before the projection.
+    pub fn preprocessing(&self) -> &Preprocessing {
+        &self.preprocessing
+    }
+
+    /// The embedding of the labels, c×k.
+    pub fn labels(&self) -> Table<'_> {
+        self.labels.look(&self.map)
+    }
+
+    /// From features into the embedding, d×k.
+    pub fn projection(&self) -> Table<'_> {
+        self.projection.look(&self.map)
+    }
+
+    /// What kind of head it is.
+    pub fn head(&self) -> HeadKind {
+        self.description.head
+    }
+
+    /// The weights of a logistic head, a row for each label that was trained, the constant last.
+    pub fn weights(&self) -> Option<Table<'_>> {
+        self.weights.as_ref().map(|weights| weights.look(&self.map))
+    }
+
+    /// Directions and phases of the random features of the head.
+    pub(super) fn random_features(&self) -> Option<(Table<'_>, &[f32])> {
+        self.random.as_ref().map(|(directions, phases)| (directions.look(&self.map), &phases[..]))
+    }
+
+    /// The weights of labels added after training, the constant last.
+    pub(super) fn added_weights(&self) -> &Matrix {
+        &self.added_weights
+    }
+
+    /// Added to Pᵀx.
+    pub fn intercept(&self) -> &[f32] {
+        &self.intercept
+    }
+
+    /// Eigenvalues of M.
+    pub fn spectrum(&self) -> &[f64] {
+        &self.spectrum
+    }
+
+    /// From scores to probabilities.
+    pub fn calibration(&self) -> Calibration {
+        self.description.calibration
+    }
+
+    /// Probability of each label from which it is predicted, for F1.
+    pub fn thresholds(&self) -> &[f32] {
+        &self.thresholds
+    }
+
+    /// What training knew of the data.
+    pub fn background(&self) -> &Background {
+        &self.background
+    }
+
+    /// How the model was made.
+    pub fn params(&self) -> &Value {
+        &self.params
+    }
+
+    /// How that went.
+    pub fn report(&self) -> &Value {
+        &self.report
+    }
+
+    /// Names of the labels, by id.
+    pub fn label_names(&self) -> Option<&Names> {
+        self.label_names.as_ref()
+    }
+
+    /// Names of the features, by id; those of the featurizer for text models.
+    pub fn feature_names(&self) -> Option<&Names> {
+        self.feature_names.as_ref()
+    }
+
+    /// The weights of the features, if there are any.
+    pub(super) fn idf(&self) -> Option<&[f32]> {
+        match &self.preprocessing {
+            Preprocessing::AsIs => None,
+            Preprocessing::Sparse(transform) => transform.tfidf.as_deref(),
+            Preprocessing::Text(featurizer) => Some(featurizer.idf()).filter(|idf| !idf.is_empty()),
+        }
+    }
+
+    /// The name of a label or, without names, its id.
+    ///
+    /// # Panics
+    /// If there is no such label.
+    pub fn label_name(&self, id: usize) -> String {
+        self.label_names.as_ref().map_or_else(|| id.to_string(), |names| names.name(id).to_owned())
+    }
+
+    /// The name of a feature or, without names, its id.
+    ///
+    /// # Panics
+    /// If there is no such feature.
+    pub fn feature_name(&self, id: usize) -> String {
+        self.feature_names.as_ref().map_or_else(|| id.to_string(), |names| names.name(id).to_owned())
+    }
+
+    /// The id of a label given by its exact name or, if no label is named so, by its id.
+    pub fn find_label(&self, text: &str) -> Result<usize> {
+        names::find_label(text, self.shape.c, self.label_names.as_ref().map(|names| |id: usize| names.name(id)))
+    }
+
+    /// What kinds of parts there are, and the bytes of the large ones: for writing them unchanged.
+    pub(super) fn stored(&self) -> Stored<'_> {
+        Stored {
+            description: &self.description,
+            labels: self.labels.bytes(&self.map),
+            projection: self.projection.bytes(&self.map),
+            weights: self.weights.as_ref().map(|weights| weights.bytes(&self.map)),
+            directions: self.random.as_ref().map(|(place, phases)| (place.bytes(&self.map), &phases[..])),
+        }
+    }
+}
+
+/// The parts of a file as they lie in it.
+pub(super) struct Stored<'a> {
+    pub description: &'a Description,
+    pub labels: &'a [u8],
+    pub projection: &'a [u8],
+    pub weights: Option<&'a [u8]>,
+    pub directions: Option<(&'a [u8], &'a [f32])>,
+}
+
+/// A short tensor of finite numbers.
+fn numbers(file: &Container<'_>, name: &str, len: usize) -> Result<Vec<f32>> {
+    let numbers = file.vector(name, Dtype::F32, len)?;
+    if !finite(&numbers) {
+        return Err(damaged(file.path, &format!("tensor {name} holds numbers that are not finite")));
+    }
+    Ok(numbers)
+}
+
+fn preprocessing(
+    file: &Container<'_>,
+    kind: &PreprocessingKind,
+    names: Option<&Names>,
+    d: usize,
+) -> Result<Preprocessing> {
+    let idf = || match file.locate("idf", Dtype::F32) {
+        Some((&[len], _)) => file.vector::<f32>("idf", Dtype::F32, len),
+        _ => Err(file.missing("idf")),
+    };
+    match kind {
+        PreprocessingKind::AsIs => Ok(Preprocessing::AsIs),
+        PreprocessingKind::Sparse { tfidf, l2 } => {
+            let tfidf = if *tfidf { Some(idf()?) } else { None };
+            let transform = SparseTransform { tfidf, l2: *l2 };
+            transform.check().map_err(|e| damaged(file.path, &e.to_string()))?;
+            Ok(Preprocessing::Sparse(transform))
+        }
+        PreprocessingKind::Text { params, texts } => {
+            let names = names.iter().flat_map(|names| names.iter()).map(str::to_owned).collect();
+            let idf = if params.weighting == Weighting::TfIdf { idf()? } else { Vec::new() };
+            let parts = FeaturizerParts { params: params.clone(), texts: *texts, names, idf };
+            let featurizer = Featurizer::from_parts(parts).map_err(|e| damaged(file.path, &e.to_string()))?;
+            if featurizer.features() != d {
+                return Err(damaged(file.path, "its featurizer is that of another model"));
+            }
+            Ok(Preprocessing::Text(Box::new(featurizer)))
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! The most probable labels of examples.
+//!
+//! From a score s the [`Calibration`](crate::head::Calibration) of the model makes a probability: σ(scale·s + shift)
+//! when labels are independent, softmax(scale·s) when an example has one label of all. An example without any feature
+//! that the model knows gets the frequencies of the labels in training.
+//!
+//! Labels [added](Model::add_label) after training have a probability of their own, whatever the head, and are ranked
+//! among the others by it.
+//!
+//! The same examples get the same bytes for any number of threads and however they are cut into batches.
+
+use rayon::prelude::*;
+
+use super::open::Model;
+use super::score::{Scored, Scorer};
+use crate::csr::CsrRef;
+use crate::head::{Loss, STRIP};
+use crate::metrics::Best;
+use crate::{Error, Result};
+
+/// From which probability on a label is predicted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Threshold {
+    /// The same for all labels.
+    Fixed(f32),
+    /// That of each label, [for F1](Model::thresholds).
+    Stored,
+}
+
+/// What to predict.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PredictOptions {
+    /// Labels for each example at most.
+    pub top: usize,
+    /// Labels less probable than this are left out.
+    pub threshold: Option<Threshold>,
+    /// Only these labels, at their cost alone. Under softmax probabilities are then those given that it is one of them.
+    pub labels: Option<Vec<u32>>,
+}
+
+impl PredictOptions {
+    /// The `top` most probable of all labels.
+    pub fn top(top: usize) -> PredictOptions {
+        PredictOptions { top, threshold: None, labels: None }
+    }
+}
+
+/// Labels and probabilities, a row for each example, best first.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Predictions {
+    ends: Vec<usize>,
+    labels: Vec<u32>,
+    probabilities: Vec<f32>,
+}
+
+impl Predictions {
+    /// Number of examples.
+    pub fn rows(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Labels of example `i`, best first.
+    ///
+    /// # Panics
+    /// If there is no such example.
+    pub fn labels(&self, i: usize) -> &[u32] {
+        &self.labels[self.range(i)]
+    }
+
+    /// Their probabilities.
+    ///
+    /// # Panics
+    /// If there is no such example.
+    pub fn probabilities(&self, i: usize) -> &[f32] {
+        &self.probabilities[self.range(i)]
+    }
+
+    /// Label and probability of each prediction for example `i`.
+    ///
+    /// # Panics
+    /// If there is no such example.
+    pub fn row(&self, i: usize) -> impl ExactSizeIterator<Item = (u32, f32)> + '_ {
+        self.labels(i).iter().copied().zip(self.probabilities(i).iter().copied())
+    }
+
+    fn range(&self, i: usize) -> std::ops::Range<usize> {
+        let start = if i == 0 { 0 } else { self.ends[i - 1] };
+        start..self.ends[i]
+    }
+}
+
+/// A model made ready to predict.
+#[derive(Debug)]
+pub struct Predictor<'m> {
+    model: &'m Model,
+    scorer: Scorer<'m>,
+    /// Labels added after training that are asked for.
+    added: Vec<u32>,
+    top: usize,
+    threshold: Option<Threshold>,
+    /// What an example without known features gets.
+    prior: Vec<(u32, f32)>,
+}
+
+impl Model {
+    /// Makes the model ready to predict.
+    ///
+    /// # Errors
+    /// If an option is out of range.
+    pub fn predictor(&self, options: PredictOptions) -> Result<Predictor<'_>> {
+        let PredictOptions { top, threshold, labels } = options;
+        let c = self.shape().c;
+        if top == 0 {
+            return Err(Error::parameter("top", "ask for at least one label"));
+        }
+        if let Some(Threshold::Fixed(value)) = threshold.filter(|t| !in_range(t)) {
+            return Err(Error::parameter("threshold", format!("{value} is not a probability from 0 to 1")));
+        }
+        if let Some(id) = labels.iter().flatten().find(|id| **id as usize >= c) {
+            return Err(Error::parameter("labels", format!("{id} is not a label: the last one is {}", c - 1)));
+        }
+        let first_added = (c - self.added()) as u32;
+        let (trained, added) = match labels {
+            None => (None, (first_added..c as u32).collect()),
+            Some(mut ids) => {
+                ids.sort_unstable();
+                ids.dedup();
+                let added = ids.split_off(ids.partition_point(|id| *id < first_added));
+                (Some(ids), added)
+            }
+        };
+        let prior = self.prior(trained.as_deref(), &added, top);
+        let scorer = Scorer::new(self, trained);
+        let mut predictor = Predictor { model: self, scorer, added, top, threshold, prior: Vec::new() };
+        predictor.prior = prior.into_iter().filter(|(label, p)| predictor.reaches(*label, *p)).collect();
+        Ok(predictor)
+    }
+
+    /// The frequencies of labels in training, best first.
+    fn prior(&self, trained: Option<&[u32]>, added: &[u32], top: usize) -> Vec<(u32, f32)> {
+        let background = self.background();
+        let counts = &background.counts;
+        let of_all = |count: u64, all: u64| if all == 0 { 0.0 } else { (count as f64 / all as f64).min(1.0) as f32 };
+        let mut best = Best::new(top);
+        match trained {
+            None => (0..self.shape().c - self.added()).for_each(|label| {
+                best.offer(label as u32, of_all(counts[label], background.examples));
+            }),
+            Some(ids) => {
+                let all = match self.calibration().loss {
+                    Loss::Independent => background.examples,
+                    Loss::Softmax => ids.iter().fold(0, |sum: u64, id| sum.saturating_add(counts[*id as usize])),
+                };
+                ids.iter().for_each(|id| best.offer(*id, of_all(counts[*id as usize], all)));
+            }
+        }
+        for label in added {
+            let count = counts[*label as usize];
+            best.offer(*label, of_all(count, background.examples.saturating_add(count)));
+        }
+        best.into_ranked().collect()
+    }
+}
+
+fn in_range(threshold: &Threshold) -> bool {
+    match threshold {
+        Threshold::Fixed(value) => (0.0..=1.0).contains(value),
+        Threshold::Stored => true,
+    }
+}
+
+impl Predictor<'_> {
+    /// Predicts labels of examples as they come from a reader. Features that the model does not know are dropped.
+    ///
+    /// # Errors
+    /// If the model was trained on texts, or a value is not finite.
+    pub fn predict(&self, x: CsrRef<'_>) -> Result<Predictions> {
+        Ok(self.predict_prepared(self.model.prepare(x)?.view()))
+    }
+
+    /// Predicts labels of texts.
+    ///
+    /// # Errors
+    /// If the model was not trained on texts.
+    pub fn predict_texts<T: AsRef<str> + Sync>(&self, texts: &[T]) -> Result<Predictions> {
+        Ok(self.predict_prepared(self.model.prepare_texts(texts)?.view()))
+    }
+
+    /// Predicts labels of examples that [`Model::prepare`] has made ready.
+    ///
+    /// # Panics
+    /// If there is a feature that the model does not know.
+    pub fn predict_prepared(&self, x: CsrRef<'_>) -> Predictions {
+        let strips: Vec<Vec<Vec<(u32, f32)>>> = (0..x.rows().div_ceil(STRIP))
+            .into_par_iter()
+            .map(|strip| {
+                let rows = strip * STRIP..x.rows().min((strip + 1) * STRIP);
+                self.strip(CsrRef { ptr: &x.ptr[rows.start..=rows.end], ..x })
+            })
+            .collect();
+        let mut all = Predictions { ends: Vec::with_capacity(x.rows()), labels: Vec::new(), probabilities: Vec::new() };
+        for row in strips.into_iter().flatten() {
+            all.labels.extend(row.iter().map(|(label, _)| label));
+            all.probabilities.extend(row.iter().map(|(_, probability)| probability));
+            all.ends.push(all.labels.len());
+        }
+        all
+    }
+
+    /// Predictions for a few examples.
+    fn strip(&self, x: CsrRef<'_>) -> Vec<Vec<(u32, f32)>> {
+        let h = self.model.place(x);
+        let scored = self.scorer.score(&h, self.top);
+        let row = |(i, scored): (usize, Scored)| {
+            if x.row(i).0.is_empty() {
+                return self.prior.clone();
+            }
+            let mut ranked = self.probabilities(scored);
+            self.rank_added(h.row(i), &mut ranked);
+            ranked.truncate(self.top);
+            let reached = |r: &Ranked| self.reaches(r.label, r.probability).then_some((r.label, r.probability));
+            ranked.iter().filter_map(reached).collect()
+        };
+        scored.into_iter().enumerate().map(row).collect()
+    }
+
+    /// The best of the trained labels, with what they are ranked by.
+    fn probabilities(&self, scored: Scored) -> Vec<Ranked> {
+        let sum = scored.sum.value();
+        let ranked = |(label, score): (u32, f32)| match self.model.calibration().loss {
+            Loss::Independent => Ranked { label, key: score, probability: sigmoid(f64::from(score)) as f32 },
+            Loss::Softmax => {
+                let log = f64::from(score) - sum;
+                Ranked { label, key: log as f32, probability: log.exp().min(1.0) as f32 }
+            }
+        };
+        scored.best.into_ranked().map(ranked).collect()
+    }
+
+    /// Puts the labels added after training where they belong. The order of the others stays.
+    fn rank_added(&self, h: &[f32], ranked: &mut Vec<Ranked>) {
+        if self.added.is_empty() {
+            return;
+        }
+        for label in &self.added {
+            let t = self.model.added_log_odds(*label as usize, h);
+            let key = match self.model.calibration().loss {
+                Loss::Independent => t,
+                // log σ(t), without overflow.
+                Loss::Softmax => t.min(0.0) - (-t.abs()).exp().ln_1p(),
+            };
+            ranked.push(Ranked { label: *label, key: key as f32, probability: sigmoid(t) as f32 });
+        }
+        // Stable, and added labels come after all others: of equals the lower label is first. −0 counts as 0.
+        ranked.sort_by(|a, b| (b.key + 0.0).total_cmp(&(a.key + 0.0)));
+    }
+
+    fn reaches(&self, label: u32, probability: f32) -> bool {
+        match self.threshold {
+            None => true,
+            Some(Threshold::Fixed(value)) => probability >= value,
+            Some(Threshold::Stored) => probability >= self.model.thresholds()[label as usize],
+        }
+    }
+}
+
+/// A label, what it is ranked by (log-odds or, under softmax, log-probability) and its probability.
+struct Ranked {
+    label: u32,
+    key: f32,
+    probability: f32,
+}
+
+pub(super) fn sigmoid(t: f64) -> f64 {
+    1.0 / (1.0 + (-t).exp())
+}

@@ -1,0 +1,186 @@
+//! Scores of labels for some examples at once, and the best of them.
+//!
+//! Labels go through in tiles, so that nothing of the size examples × labels is ever written down. Groups of tiles are
+//! handed to threads; where they begin depends on the number of labels alone, and so do the sums.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::layout::HeadKind;
+use super::open::Model;
+use super::precision::Table;
+use crate::csr::CsrRef;
+use crate::head::Loss;
+use crate::kernel::elementwise::{cos_turns, exp_sum};
+use crate::kernel::gather;
+use crate::matrix::{MatRef, Matrix};
+use crate::metrics::Best;
+
+/// Labels of a tile.
+const TILE: usize = 256;
+/// Groups of tiles at most: more would hold more candidates at a time.
+const GROUPS: usize = 16;
+
+/// Scores the labels that were trained, or some of them.
+#[derive(Debug)]
+pub(super) struct Scorer<'m> {
+    model: &'m Model,
+    /// What the inputs of the head are multiplied with.
+    weights: Rows<'m>,
+    /// How much of which rows to add, multiplied with h.
+    blend: Option<(f32, Rows<'m>)>,
+    /// The label of each row; absent when rows are labels.
+    ids: Option<Vec<u32>>,
+}
+
+/// Rows of weights: those of the file, or copies of a few of them.
+#[derive(Debug)]
+enum Rows<'m> {
+    Mapped(Table<'m>),
+    Owned(Matrix),
+}
+
+impl<'m> Rows<'m> {
+    fn new(table: Table<'m>, ids: Option<&[u32]>) -> Rows<'m> {
+        let Some(ids) = ids else { return Rows::Mapped(table) };
+        let mut some = Matrix::zeros(ids.len(), table.cols());
+        ids.iter().enumerate().for_each(|(i, id)| some.row_mut(i).copy_from_slice(&table.row(*id as usize)));
+        Rows::Owned(some)
+    }
+
+    fn table(&self) -> Table<'_> {
+        match self {
+            Rows::Mapped(table) => *table,
+            Rows::Owned(matrix) => matrix.view().into(),
+        }
+    }
+}
+
+/// What is known of an example after some labels.
+#[derive(Clone, Debug)]
+pub(super) struct Scored {
+    /// The best labels with their calibrated scores.
+    pub best: Best,
+    /// Of all labels; kept under softmax only.
+    pub sum: LogSum,
+}
+
+/// log Σ exp, part by part.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LogSum {
+    largest: f32,
+    sum: f64,
+}
+
+impl LogSum {
+    fn add(&mut self, (largest, sum): (f32, f64)) {
+        if sum == 0.0 {
+            return;
+        }
+        let both = self.largest.max(largest);
+        let scaled = |from: f32, sum: f64| if sum == 0.0 { 0.0 } else { sum * f64::from(from - both).exp() };
+        *self = LogSum { largest: both, sum: scaled(self.largest, self.sum) + scaled(largest, sum) };
+    }
+
+    pub fn value(&self) -> f64 {
+        f64::from(self.largest) + self.sum.ln()
+    }
+}
+
+impl<'m> Scorer<'m> {
+    /// Scores `ids`, ascending, or all labels that were trained.
+    pub fn new(model: &'m Model, ids: Option<Vec<u32>>) -> Scorer<'m> {
+        let chosen = ids.as_deref();
+        let weights = Rows::new(model.weights().unwrap_or_else(|| model.labels()), chosen);
+        let blend = match model.head() {
+            HeadKind::RandomFeatures { blend } if blend != 0.0 => Some((blend, Rows::new(model.labels(), chosen))),
+            _ => None,
+        };
+        Scorer { model, weights, blend, ids }
+    }
+
+    /// Number of labels that are scored.
+    pub fn count(&self) -> usize {
+        self.ids.as_ref().map_or(self.model.shape().c - self.model.added(), Vec::len)
+    }
+
+    /// The best labels for each row of `h`.
+    pub fn score(&self, h: &Matrix, top: usize) -> Vec<Scored> {
+        let z = self.inputs(h);
+        let count = self.count();
+        let size = count.div_ceil(GROUPS).next_multiple_of(TILE);
+        let parts: Vec<Vec<Scored>> = (0..count.div_ceil(size.max(1)))
+            .into_par_iter()
+            .map(|group| self.group(h, &z, group * size..count.min((group + 1) * size), top))
+            .collect();
+        let mut all = vec![nothing(top); h.rows()];
+        for part in parts {
+            for (all, part) in all.iter_mut().zip(part) {
+                all.best.merge(part.best);
+                all.sum.add((part.sum.largest, part.sum.sum));
+            }
+        }
+        all
+    }
+
+    fn group(&self, h: &Matrix, z: &Matrix, labels: Range<usize>, top: usize) -> Vec<Scored> {
+        let mut found = vec![nothing(top); h.rows()];
+        let calibration = self.model.calibration();
+        let (mut scores, mut shares) = (Vec::new(), Vec::new());
+        for from in labels.clone().step_by(TILE) {
+            let tile = from..labels.end.min(from + TILE);
+            scores.resize(h.rows() * tile.len(), 0.0);
+            self.weights.table().dots(z.as_slice(), tile.clone(), &mut scores);
+            if let Some((blend, rows)) = &self.blend {
+                shares.resize(scores.len(), 0.0);
+                rows.table().dots(h.as_slice(), tile.clone(), &mut shares);
+                scores.iter_mut().zip(&shares).for_each(|(s, share)| *s += blend * share);
+            }
+            scores.iter_mut().for_each(|s| *s = tame(calibration.scale * *s + calibration.shift));
+            for (found, row) in found.iter_mut().zip(scores.chunks(tile.len())) {
+                for (at, score) in tile.clone().zip(row) {
+                    let label = self.ids.as_ref().map_or(at as u32, |ids| ids[at]);
+                    found.best.offer(label, *score);
+                }
+                if calibration.loss == Loss::Softmax {
+                    found.sum.add(exp_sum(row));
+                }
+            }
+        }
+        found
+    }
+
+    /// What the weights are multiplied with: h, (h, 1) or (random features of h, 1).
+    fn inputs(&self, h: &Matrix) -> Matrix {
+        let (rows, k) = (h.rows(), h.cols());
+        let width = self.weights.table().cols();
+        let mut z = Matrix::zeros(rows, width);
+        match self.model.random_features() {
+            Some((directions, phases)) => {
+                // A product with a matrix that happens to be full: like h itself, it is the same in any batch.
+                let ptr: Vec<u32> = (0..=rows).map(|i| (i * k) as u32).collect();
+                let ids: Vec<u32> = (0..rows).flat_map(|_| 0..k as u32).collect();
+                let full = CsrRef { ptr: &ptr, ids: &ids, values: Some(h.as_slice()) };
+                let directions: MatRef<'_> = directions.view().expect("directions are stored in single precision");
+                gather(full, None, directions, z.columns_mut(0, width - 1));
+                let scale = (2.0 / phases.len() as f64).sqrt() as f32;
+                (0..rows).for_each(|i| cos_turns(&mut z.row_mut(i)[..width - 1], phases, scale));
+            }
+            None => (0..rows).for_each(|i| z.row_mut(i)[..k].copy_from_slice(h.row(i))),
+        }
+        if self.model.weights().is_some() {
+            (0..rows).for_each(|i| z.row_mut(i)[width - 1] = 1.0);
+        }
+        z
+    }
+}
+
+fn nothing(top: usize) -> Scored {
+    Scored { best: Best::new(top), sum: LogSum { largest: f32::MIN, sum: 0.0 } }
+}
+
+/// A score to go on with: numbers too large for their product must neither win nor make a sum meaningless.
+fn tame(score: f32) -> f32 {
+    if score.is_nan() { f32::MIN } else { score.clamp(f32::MIN, f32::MAX) }
+}

@@ -1,0 +1,149 @@
+//! Models made of random numbers, and what must hold for them.
+
+mod add_label;
+mod explain;
+mod file;
+mod predict;
+
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use super::{Background, Model, ModelParts, Precision, Preprocessing};
+use crate::csr::{Csr, CsrRef};
+use crate::data::featurizer::{Featurizer, FeaturizerParams, SparseCounts};
+use crate::head::{Calibration, Head, Logistic, Loss, RandomFeatures};
+use crate::matrix::Matrix;
+
+/// Numbers from −1 to 1.
+pub fn random(seed: u64) -> impl FnMut() -> f32 {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    move || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 40) as f32 / (1 << 23) as f32 - 1.0
+    }
+}
+
+pub const KINDS: [&str; 5] = ["least-squares", "least-squares-softmax", "ilr", "softmax", "random-features"];
+
+/// A model with `c` labels, 30 features and 5 dimensions.
+pub fn parts(kind: &str, c: usize) -> ModelParts {
+    let (d, k, f) = (30, 5, 12);
+    let mut draw = random(c as u64 + 7);
+    let mut matrix = |rows, cols, scale: f32| Matrix::from_fn(rows, cols, |_, _| scale * draw());
+    let (labels, projection) = (matrix(c, k, 1.0), matrix(d, k, 1.0));
+    let covariance = matrix(k, k, 0.1);
+    let covariance = Matrix::from_fn(k, k, |i, j| {
+        (0..k).map(|l| covariance.row(i)[l] * covariance.row(j)[l]).sum::<f32>() + f32::from(u8::from(i == j))
+    });
+    let loss = if kind == "least-squares" || kind == "ilr" { Loss::Independent } else { Loss::Softmax };
+    let head = match kind {
+        "ilr" | "softmax" => {
+            Head::Logistic { features: None, model: Logistic { loss, weights: matrix(c, k + 1, 2.0) }, blend: 0.7 }
+        }
+        "random-features" => {
+            let features = RandomFeatures { directions: matrix(k, f, 0.3), phases: matrix(1, f, 1.0).row(0).to_vec() };
+            Head::Logistic {
+                features: Some(features),
+                model: Logistic { loss, weights: matrix(c, f + 1, 2.0) },
+                blend: 0.4,
+            }
+        }
+        _ => Head::LeastSquares,
+    };
+    let shift = if loss == Loss::Independent { -0.5 } else { 0.0 };
+    ModelParts {
+        preprocessing: Preprocessing::AsIs,
+        intercept: matrix(1, k, 0.5).row(0).to_vec(),
+        spectrum: (0..k).map(|j| 9.0 / (j + 1) as f64).collect(),
+        head,
+        calibration: Calibration { loss, scale: 1.3, shift },
+        thresholds: matrix(1, c, 0.5).row(0).iter().map(|v| v + 0.5).collect(),
+        background: Background {
+            examples: 1000,
+            counts: (0..c as u64).map(|l| 1 + l * 37 % 100).collect(),
+            mean: matrix(1, k, 0.2).row(0).to_vec(),
+            covariance,
+            words: [false, true],
+        },
+        label_names: Some((0..c).map(|l| format!("label {l}")).collect()),
+        feature_names: Some((0..d).map(|f| format!("w{f}")).collect()),
+        params: json!({"k": k}),
+        report: json!({"seconds": 1.5}),
+        labels,
+        projection,
+    }
+}
+
+/// Rows with a few of 30 features each; every tenth is empty, and some features are unknown.
+pub fn examples(rows: usize, seed: u64) -> Csr {
+    let mut draw = random(seed);
+    let mut x = Csr::new(false);
+    for i in 0..rows {
+        for id in (0..33).filter(|_| i % 10 != 9) {
+            let value = draw();
+            if value > 0.4 {
+                x.push(id, value);
+            }
+        }
+        x.end_row();
+    }
+    x
+}
+
+/// A model with the weights of tf-idf for its features.
+pub fn weighed(kind: &str, c: usize) -> ModelParts {
+    let mut counts = SparseCounts::default();
+    let mut known = Csr::new(false);
+    let x = examples(40, 3);
+    for i in 0..40 {
+        x.view().entries(i).filter(|(id, _)| *id < 30).for_each(|(id, value)| known.push(id as u32, value));
+        known.end_row();
+    }
+    counts.add(known.view());
+    ModelParts { preprocessing: Preprocessing::Sparse(counts.finish(30, true, true)), ..parts(kind, c) }
+}
+
+pub const TEXTS: [&str; 6] = [
+    "green tea from the hills, a light tea",
+    "black tea with milk",
+    "coffee, dark and strong",
+    "strong coffee with milk",
+    "light paint for the hills",
+    "dark green paint",
+];
+
+/// A model of texts.
+pub fn text(kind: &str, c: usize) -> ModelParts {
+    let params = FeaturizerParams { min_df: 1, ..FeaturizerParams::default() };
+    let featurizer = Featurizer::fit(params, TEXTS).unwrap();
+    let all = parts(kind, c);
+    let mut draw = random(5);
+    let projection = Matrix::from_fn(featurizer.features(), 5, |_, _| draw());
+    ModelParts { preprocessing: Preprocessing::Text(Box::new(featurizer)), feature_names: None, projection, ..all }
+}
+
+/// A model that lies in a directory of its own.
+pub struct Saved {
+    pub dir: tempfile::TempDir,
+    pub path: PathBuf,
+}
+
+pub fn save(parts: &ModelParts, precision: Precision) -> Saved {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.model");
+    parts.save(&path, precision).unwrap();
+    Saved { dir, path }
+}
+
+impl Saved {
+    pub fn open(&self) -> Model {
+        Model::open(&self.path).unwrap()
+    }
+}
+
+pub fn rows(x: CsrRef<'_>, from: usize, to: usize) -> Csr {
+    let mut some = Csr::new(false);
+    some.extend_rows(x, from, to);
+    some
+}

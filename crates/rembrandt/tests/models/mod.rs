@@ -1,0 +1,150 @@
+//! Model files written by earlier versions, with the predictions that they must go on giving.
+//!
+//! `v1-text.model`: texts, independent labels, `f32`. `v1-sparse.model`: tf-idf of sparse rows, softmax on random features,
+//! bfloat16. [`write_model_files`] made them; after a change of the format, let it write files of a new version beside the
+//! old ones, and never over them.
+
+use std::path::{Path, PathBuf};
+
+use rembrandt::Matrix;
+use rembrandt::csr::Csr;
+use rembrandt::data::featurizer::{Featurizer, FeaturizerParams, SparseCounts};
+use rembrandt::head::{Calibration, Head, Logistic, Loss, RandomFeatures};
+use rembrandt::model::{
+    Background, HeadKind, Model, ModelParts, Precision, PredictOptions, Predictions, Preprocessing,
+};
+
+const TEXTS: [&str; 4] = ["green tea from the hills", "black tea with milk", "strong coffee with milk", "green paint"];
+
+fn path(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files").join(name)
+}
+
+/// Numbers that look random: multiples of 1/64, so that they are the same everywhere.
+fn matrix(rows: usize, cols: usize, seed: usize) -> Matrix {
+    Matrix::from_fn(rows, cols, |i, j| {
+        ((((i * 7919 + j * 104_729 + seed * 31) * 2_654_435_761) >> 7) % 129) as f32 / 64.0 - 1.0
+    })
+}
+
+fn sparse_rows() -> Csr {
+    let mut x = Csr::new(false);
+    for i in 0..6u32 {
+        (0..8).filter(|f| (i + f) % 3 == 0).for_each(|f| x.push(f, 1.0 + f as f32 / 4.0));
+        x.end_row();
+    }
+    x
+}
+
+fn parts(preprocessing: Preprocessing, head: Head, loss: Loss, d: usize) -> ModelParts {
+    let (c, k) = (4, 3);
+    ModelParts {
+        preprocessing,
+        labels: matrix(c, k, 1),
+        projection: matrix(d, k, 2),
+        intercept: vec![0.25, -0.5, 0.125],
+        spectrum: vec![4.0, 2.0, 1.0],
+        head,
+        calibration: Calibration { loss, scale: 1.5, shift: if loss == Loss::Softmax { 0.0 } else { -0.25 } },
+        thresholds: vec![0.5, 0.25, 0.5, 0.75],
+        background: Background {
+            examples: 100,
+            counts: vec![10, 40, 20, 30],
+            mean: vec![0.0; k],
+            covariance: Matrix::from_fn(k, k, |i, j| if i == j { 1.0 } else { 0.25 }),
+            words: [true, true],
+        },
+        label_names: Some(["tea", "coffee", "paint", "milk"].map(String::from).into()),
+        feature_names: None,
+        params: serde_json::json!({"k": k}),
+        report: serde_json::json!({"made": "for tests"}),
+    }
+}
+
+fn text_parts() -> ModelParts {
+    let params = FeaturizerParams { min_df: 1, ..FeaturizerParams::default() };
+    let featurizer = Featurizer::fit(params, TEXTS).unwrap();
+    let d = featurizer.features();
+    let model = Logistic { loss: Loss::Independent, weights: matrix(4, 4, 3) };
+    let head = Head::Logistic { features: None, model, blend: 0.5 };
+    parts(Preprocessing::Text(Box::new(featurizer)), head, Loss::Independent, d)
+}
+
+fn sparse_parts() -> ModelParts {
+    let mut counts = SparseCounts::default();
+    counts.add(sparse_rows().view());
+    let features = RandomFeatures { directions: matrix(3, 6, 4), phases: matrix(1, 6, 5).row(0).to_vec() };
+    let model = Logistic { loss: Loss::Softmax, weights: matrix(4, 7, 6) };
+    let head = Head::Logistic { features: Some(features), model, blend: 0.25 };
+    parts(Preprocessing::Sparse(counts.finish(8, true, true)), head, Loss::Softmax, 8)
+}
+
+fn predict(model: &Model) -> Predictions {
+    let predictor = model.predictor(PredictOptions::top(4)).unwrap();
+    match model.preprocessing() {
+        Preprocessing::Text(_) => predictor.predict_texts(&TEXTS).unwrap(),
+        _ => predictor.predict(sparse_rows().view()).unwrap(),
+    }
+}
+
+/// Writes the files and prints what they predict:
+/// `cargo test -p rembrandt --test format -- --ignored --nocapture write_model_files`.
+#[test]
+#[ignore = "writes into tests/files; for a new version of the format only"]
+fn write_model_files() {
+    text_parts().save(path("v1-text.model"), Precision::F32).unwrap();
+    sparse_parts().save(path("v1-sparse.model"), Precision::Bf16).unwrap();
+    for name in ["v1-text.model", "v1-sparse.model"] {
+        let found = predict(&Model::open(path(name)).unwrap());
+        (0..found.rows()).for_each(|i| println!("    {:?},", found.row(i).collect::<Vec<_>>()));
+    }
+}
+
+fn assert_golden(found: &Predictions, golden: &[[(u32, f32); 4]]) {
+    assert_eq!(found.rows(), golden.len());
+    for (i, golden) in golden.iter().enumerate() {
+        for ((label, p), (expected_label, expected)) in found.row(i).zip(golden) {
+            assert_eq!(label, *expected_label, "row {i}");
+            // Processors without fused multiply-adds round differently.
+            assert!((p - expected).abs() < 1e-5, "row {i}: {p} for {expected}");
+        }
+    }
+}
+
+#[test]
+fn models_of_every_format_version_open_and_predict_the_same() {
+    let model = Model::open(path("v1-text.model")).unwrap();
+    assert_eq!((model.precision(), model.head()), (Precision::F32, HeadKind::Linear));
+    assert_golden(&predict(&model), &GOLDEN_TEXT);
+    assert_eq!((model.find_label("paint").unwrap(), model.report()["made"].as_str()), (2, Some("for tests")));
+    let model = Model::open(path("v1-sparse.model")).unwrap();
+    assert_eq!((model.precision(), model.head()), (Precision::Bf16, HeadKind::RandomFeatures { blend: 0.25 }));
+    assert_golden(&predict(&model), &GOLDEN_SPARSE);
+}
+
+#[test]
+fn todays_models_are_those_of_the_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let new = dir.path().join("new");
+    for (name, parts, precision) in
+        [("v1-text.model", text_parts(), Precision::F32), ("v1-sparse.model", sparse_parts(), Precision::Bf16)]
+    {
+        parts.save(&new, precision).unwrap();
+        assert!(std::fs::read(&new).unwrap() == std::fs::read(path(name)).unwrap(), "{name}: the format has changed");
+    }
+}
+
+const GOLDEN_TEXT: [[(u32, f32); 4]; 4] = [
+    [(3, 0.7013581), (0, 0.69697624), (2, 0.34704688), (1, 0.23566009)],
+    [(0, 0.8348059), (3, 0.8343803), (2, 0.47838706), (1, 0.1708418)],
+    [(2, 0.69677323), (3, 0.6120645), (0, 0.6054153), (1, 0.11816051)],
+    [(3, 0.57138586), (0, 0.5492808), (1, 0.36215127), (2, 0.23589076)],
+];
+const GOLDEN_SPARSE: [[(u32, f32); 4]; 6] = [
+    [(1, 0.3965055), (3, 0.2938797), (0, 0.26929495), (2, 0.04031986)],
+    [(3, 0.476185), (0, 0.4318852), (1, 0.065141365), (2, 0.026788417)],
+    [(2, 0.66824085), (3, 0.15082234), (0, 0.14374648), (1, 0.037190344)],
+    [(1, 0.3965055), (3, 0.2938797), (0, 0.26929495), (2, 0.04031986)],
+    [(3, 0.476185), (0, 0.4318852), (1, 0.065141365), (2, 0.026788417)],
+    [(2, 0.66824085), (3, 0.15082234), (0, 0.14374648), (1, 0.037190344)],
+];
