@@ -16,6 +16,7 @@ use tempfile::NamedTempFile;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::chunk::Chunk;
+use super::names::Names;
 use super::{Shape, Side};
 use crate::{Error, Result, mapped};
 
@@ -50,6 +51,11 @@ struct Footer {
     chunks: Vec<Part>,
     label_names: Option<Part>,
     feature_names: Option<Part>,
+    /// Whether ids were words in the text. Left out when they were not, as in files from before this was written.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    label_words: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    feature_words: bool,
 }
 
 /// Writes a cache file chunk by chunk.
@@ -87,10 +93,11 @@ impl CacheWriter {
     }
 
     /// Writes the rest and gives the file its name.
-    pub fn finish(mut self, shape: Shape, labels: Option<&[String]>, features: Option<&[String]>) -> Result<()> {
+    pub fn finish(mut self, shape: Shape, names: &Names) -> Result<()> {
         self.footer.shape = shape;
-        self.footer.label_names = self.names(labels)?;
-        self.footer.feature_names = self.names(features)?;
+        self.footer.label_names = self.names(names.labels.as_deref())?;
+        self.footer.feature_names = self.names(names.features.as_deref())?;
+        (self.footer.label_words, self.footer.feature_words) = (names.label_words, names.feature_words);
         let footer = serde_json::to_vec(&self.footer).map_err(|e| Error::file(&self.path, e.to_string()))?;
         let part = self.part(&footer)?;
         let mut trailer = Vec::with_capacity(TRAILER as usize);
@@ -228,8 +235,13 @@ impl Cache {
         self.footer.chunks.len()
     }
 
-    /// Label names or feature names, when the file has them.
-    pub fn names(&self, side: Side) -> Result<Option<Vec<String>>> {
+    /// What the file says about names.
+    pub fn names(&self) -> Result<Names> {
+        let Footer { label_words, feature_words, .. } = self.footer;
+        Ok(Names { labels: self.names_of(Side::Y)?, features: self.names_of(Side::X)?, label_words, feature_words })
+    }
+
+    fn names_of(&self, side: Side) -> Result<Option<Vec<String>>> {
         let part = match side {
             Side::X => self.footer.feature_names,
             Side::Y => self.footer.label_names,
@@ -329,14 +341,13 @@ mod tests {
         let (mut builder, mut writer) = (ChunkBuilder::with_rows(64), CacheWriter::create(&path).unwrap());
         builder.push(&rows, |block| writer.chunk(&block)).unwrap();
         builder.finish(|block| writer.chunk(&block)).unwrap();
-        let names = ["a", "", "c"].map(String::from);
-        writer.finish(Shape { n: 1000, d: 7, c: 3 }, Some(&names), None).unwrap();
+        let names = Names { labels: Some(["a", "", "c"].map(String::from).into()), ..Names::default() };
+        writer.finish(Shape { n: 1000, d: 7, c: 3 }, &names).unwrap();
 
         let [whole, apart] = [None, Some(1000)].map(|most| Cache::open_within(&path, most).unwrap());
         assert!(whole.whole.is_some() && apart.whole.is_none());
         assert_eq!((whole.chunks(), apart.chunks()), (16, 16));
-        assert_eq!(apart.names(Side::Y).unwrap().unwrap(), names);
-        assert_eq!(apart.names(Side::X).unwrap(), None);
+        assert_eq!(apart.names().unwrap(), names);
         for i in 0..16 {
             let values = |cache: &Cache| {
                 cache.with_chunk(i, |chunk| Ok(chunk.side(Side::X).columns.values.unwrap().to_vec())).unwrap()

@@ -6,20 +6,27 @@ mod cache;
 mod chunk;
 mod dataset;
 pub mod featurizer;
+mod input;
+mod known;
+mod names;
 pub mod records;
 mod reweighted;
 mod rows;
 mod scaled;
 pub mod text;
+mod texts;
 
 use crate::matrix::{MatMut, MatRef};
 use crate::{Error, Result};
 
 pub use cache::address_space;
 pub use dataset::{Dataset, Watch, convert};
+pub use input::{Input, InputKind, InputSink, read_input, read_input_from};
+pub use known::{Known, KnownIds, NameIndex};
 pub use reweighted::Reweighted;
 pub use rows::Rows;
 pub use scaled::{RowScale, Scaled};
+pub use texts::read_texts;
 
 /// The size of a problem: always these letters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

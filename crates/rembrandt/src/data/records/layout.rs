@@ -70,8 +70,13 @@ impl Layout {
             }
             Selector::Name(name) => first.iter().position(|field| field.trim() == name).ok_or_else(|| {
                 let found = listed(first);
+                let plain = if what == "text" && options.format == RecordFormat::Auto {
+                    ", or the format `lines` if every line is a text"
+                } else {
+                    ""
+                };
                 format!(
-                    "no column is called {}; the first line has {found}; choose the {what} by name or number",
+                    "no column is called {}; the first line has {found}; choose the {what} by name or number{plain}",
                     show(name)
                 )
             }),

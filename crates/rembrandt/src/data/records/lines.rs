@@ -10,6 +10,8 @@ use crate::data::text::{lines_of, show, text_of};
 pub(super) enum Syntax<'o> {
     Tsv(Layout),
     Jsonl(Keys<'o>),
+    /// Each line is a text.
+    Plain,
 }
 
 /// The keys of the values in a line of JSON.
@@ -50,6 +52,10 @@ pub(super) fn parse(block: &[u8], syntax: &Syntax<'_>) -> Parsed {
     let mut fields = Vec::new();
     for line in lines_of(text) {
         let outcome = match syntax {
+            Syntax::Plain => {
+                parsed.records.push(line, [], 1.0);
+                Ok(())
+            }
             _ if line.trim().is_empty() => Ok(()),
             Syntax::Tsv(layout) => {
                 fields.clear();

@@ -5,11 +5,13 @@
 //! | [`Jsonl`](RecordFormat::Jsonl) | `{"text": "…", "labels": ["a", "b"]}`, one a line | a brace at the beginning |
 //! | [`Tsv`](RecordFormat::Tsv) | a line of fields with tabs between them, without quotes | a tab in the first line |
 //! | [`Csv`](RecordFormat::Csv) | fields with commas; quoted ones may hold commas, newlines and doubled quotes | neither |
+//! | [`Lines`](RecordFormat::Lines) | a line, whatever is in it: the text | never, it must be chosen |
 //!
 //! The first line names the columns, unless all columns are chosen by number. Without a choice, the column `text` holds
 //! the text and the column `labels`, if there is one, the labels. Labels are trimmed, and one that is repeated counts
 //! once; a record may have none, as what is to be predicted has none. In JSON the labels are a list of strings or numbers
-//! or a string with separators. Blank lines are skipped. gzip and zstd are recognised by their first bytes.
+//! or a string with separators. Blank lines are skipped, except in plain lines, where they are texts like any other. gzip
+//! and zstd are recognised by their first bytes.
 //!
 //! ```
 //! use rembrandt::data::records::{RecordOptions, read_records_from};
@@ -26,6 +28,7 @@
 //! ```
 
 mod batch;
+mod known;
 mod layout;
 mod lines;
 mod quoted;
@@ -43,6 +46,8 @@ use super::text::{Watch, show};
 use crate::{Error, Result};
 
 pub use batch::Records;
+pub(super) use known::label_ids;
+pub use known::{KnownRecordSink, read_known_records, read_known_records_from};
 pub use layout::Selector;
 use read::read;
 
@@ -61,6 +66,8 @@ pub enum RecordFormat {
     Csv,
     /// An object of JSON a line.
     Jsonl,
+    /// A text a line, without columns, labels or names.
+    Lines,
 }
 
 impl FromStr for RecordFormat {
@@ -72,7 +79,8 @@ impl FromStr for RecordFormat {
             "tsv" => Ok(RecordFormat::Tsv),
             "csv" => Ok(RecordFormat::Csv),
             "jsonl" => Ok(RecordFormat::Jsonl),
-            _ => Err(Error::parameter("format", format!("{} is not one of auto, tsv, csv, jsonl", show(text)))),
+            "lines" => Ok(RecordFormat::Lines),
+            _ => Err(Error::parameter("format", format!("{} is not one of auto, tsv, csv, jsonl, lines", show(text)))),
         }
     }
 }
@@ -84,6 +92,7 @@ impl fmt::Display for RecordFormat {
             RecordFormat::Tsv => "tsv",
             RecordFormat::Csv => "csv",
             RecordFormat::Jsonl => "jsonl",
+            RecordFormat::Lines => "lines",
         })
     }
 }
@@ -100,7 +109,7 @@ impl fmt::Display for RecordFormat {
 pub struct RecordOptions {
     /// The format of the file.
     pub format: RecordFormat,
-    /// The column of the text.
+    /// The column of the text. Plain lines have no columns: leave it at `text` for them.
     pub text: Selector,
     /// The column of the labels. Absent: the one called `labels`, if there is one.
     pub labels: Option<Selector>,
@@ -129,11 +138,14 @@ impl RecordOptions {
     pub fn has_header(&self) -> bool {
         let named = |selector: &Selector| matches!(selector, Selector::Name(_));
         let mut chosen = [Some(&self.text), self.labels.as_ref(), self.weight.as_ref()].into_iter().flatten();
-        self.header.unwrap_or_else(|| chosen.any(named))
+        self.format != RecordFormat::Lines && self.header.unwrap_or_else(|| chosen.any(named))
     }
 
     /// Refuses a choice that no file can fulfil.
     fn check(&self) -> Result<()> {
+        if self.format == RecordFormat::Lines {
+            return self.check_lines();
+        }
         let all = [("text", Some(&self.text)), ("labels", self.labels.as_ref()), ("weight", self.weight.as_ref())];
         for (what, selector) in all {
             match selector {
@@ -145,6 +157,20 @@ impl RecordOptions {
             }
         }
         Ok(())
+    }
+
+    /// Refuses to choose columns where there are none.
+    fn check_lines(&self) -> Result<()> {
+        let chosen = [
+            ("text", self.text != Selector::Name("text".into())),
+            ("labels", self.labels.is_some()),
+            ("weight", self.weight.is_some()),
+            ("header", self.header == Some(true)),
+        ];
+        match chosen.iter().find(|(_, chosen)| *chosen) {
+            Some((name, _)) => Err(Error::parameter(name, "plain lines have no columns; leave it out")),
+            None => Ok(()),
+        }
     }
 }
 

@@ -80,6 +80,10 @@ pub(super) fn read(
             let blocks = std::iter::once(Ok(first)).chain(blocks);
             read_lines(blocks, &syntax, 0, file, &mut watch, &mut collector)?;
         }
+        RecordFormat::Lines => {
+            let blocks = std::iter::once(Ok(first)).chain(blocks);
+            read_lines(blocks, &Syntax::Plain, 0, file, &mut watch, &mut collector)?;
+        }
         RecordFormat::Tsv => {
             let (syntax, lines, bytes) =
                 top.columns(options).map_err(|reason| Error::line(path, top.number, reason))?;
@@ -87,7 +91,7 @@ pub(super) fn read(
             let blocks = std::iter::once(Ok(first)).chain(blocks);
             read_lines(blocks, &syntax, lines, file, &mut watch, &mut collector)?;
         }
-        _ => {
+        RecordFormat::Csv | RecordFormat::Auto => {
             let stream = Joined { block: Cursor::new(first), blocks };
             read_quoted(stream, options, file, &mut watch, &mut collector)?;
         }

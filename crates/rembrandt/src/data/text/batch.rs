@@ -3,10 +3,10 @@
 use super::column::{Axis, Column, show};
 use super::sparse::{self, Comments};
 use super::{Format, vw};
-use crate::data::Rows;
+use crate::data::{Rows, Side};
 
 /// What was decided about a file before its lines are parsed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Syntax {
     pub(super) format: Format,
     pub(super) labels: Axis,
@@ -97,8 +97,8 @@ impl Batch {
         Batch {
             rows: Rows::new(),
             blanks: 0,
-            labels: Column::new("label", 'c', syntax.labels),
-            features: Column::new("feature", 'd', syntax.features),
+            labels: Column::new(Side::Y, &syntax.labels),
+            features: Column::new(Side::X, &syntax.features),
             row_labels: Vec::new(),
             row_features: Vec::new(),
             weight: 1.0,
@@ -117,16 +117,17 @@ impl Batch {
             if token.is_empty() {
                 return Err(format!("empty label in {}; write labels with one comma between them", show(list)));
             }
-            let id = self.labels.id(token)?;
-            self.row_labels.push(id);
+            self.row_labels.extend(self.labels.id(token)?);
         }
         Ok(())
     }
 
-    /// Adds a feature by its id.
+    /// Adds a feature by its id, if it has one.
     #[inline(always)]
-    pub(super) fn feature(&mut self, id: u32, value: f32) {
-        self.row_features.push((id, value));
+    pub(super) fn feature(&mut self, id: Option<u32>, value: f32) {
+        if let Some(id) = id {
+            self.row_features.push((id, value));
+        }
     }
 
     /// Sets the weight of the example.

@@ -1,15 +1,28 @@
 //! Tokens to ids and values, and the sentences for those that are none.
 
 use super::number;
-use super::vocabulary::Vocabulary;
+use crate::data::Side;
+use crate::data::known::{KnownIds, NameIndex, Numbering};
 
 /// How the ids of one side are written.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Axis {
     /// Ids are words, not numbers.
     pub(super) words: bool,
     /// The number of ids that the header promises.
     pub(super) promised: Option<u32>,
+    /// The ids that a model knows: words if ids are words, else numbers.
+    pub(super) known: Option<KnownIds>,
+}
+
+impl Axis {
+    /// A numbering that begins with the words that are known.
+    pub(super) fn numbering(&self) -> Numbering {
+        match &self.known {
+            Some(KnownIds::Words(names)) => Numbering::after(names.clone()),
+            _ => Numbering::after(NameIndex::default()),
+        }
+    }
 }
 
 /// The ids of one side in one block.
@@ -18,17 +31,28 @@ pub(super) struct Column {
     kind: &'static str,
     letter: char,
     axis: Axis,
-    /// Ids of numbers must be below this.
+    /// Ids of numbers below this need no closer look.
     limit: u64,
+    /// Ids that are not known are dropped.
+    drops: bool,
     /// One more than the largest number met.
     pub(super) width: u64,
-    pub(super) words: Vocabulary,
+    pub(super) words: Numbering,
 }
 
 impl Column {
-    pub(super) fn new(kind: &'static str, letter: char, axis: Axis) -> Column {
-        let limit = axis.promised.unwrap_or(u32::MAX).into();
-        Column { kind, letter, axis, limit, width: 0, words: Vocabulary::default() }
+    pub(super) fn new(side: Side, axis: &Axis) -> Column {
+        let (kind, letter) = match side {
+            Side::X => ("feature", 'd'),
+            Side::Y => ("label", 'c'),
+        };
+        let drops = side == Side::X && axis.known.is_some();
+        let valid = u64::from(axis.promised.unwrap_or(u32::MAX));
+        let limit = match &axis.known {
+            Some(known) if drops => valid.min(known.len() as u64),
+            _ => valid,
+        };
+        Column { kind, letter, axis: axis.clone(), limit, drops, width: 0, words: axis.numbering() }
     }
 
     /// Whether ids are words.
@@ -36,11 +60,15 @@ impl Column {
         self.axis.words
     }
 
-    /// The id of a token.
+    /// The id of a token; none if it is to be dropped.
     #[inline]
-    pub(super) fn id(&mut self, token: &str) -> Result<u32, String> {
+    pub(super) fn id(&mut self, token: &str) -> Result<Option<u32>, String> {
+        if self.axis.words && self.drops {
+            return Ok(self.words.known().id(token));
+        }
         if self.axis.words {
-            return self.words.id(token).ok_or_else(|| format!("there are too many different {}s", self.kind));
+            let id = self.words.id(token).ok_or_else(|| format!("there are too many different {}s", self.kind))?;
+            return Ok(Some(id));
         }
         match number::digits(token.as_bytes()) {
             (number, length @ 1..=19) if length == token.len() => self.number(number),
@@ -48,14 +76,14 @@ impl Column {
         }
     }
 
-    /// The id that a number stands for.
+    /// The id that a number stands for; none if it is to be dropped.
     #[inline(always)]
-    pub(super) fn number(&mut self, number: u64) -> Result<u32, String> {
+    pub(super) fn number(&mut self, number: u64) -> Result<Option<u32>, String> {
         if number >= self.limit {
-            return Err(self.beyond(number));
+            return self.beyond(number);
         }
         self.width = self.width.max(number + 1);
-        Ok(number as u32)
+        Ok(Some(number as u32))
     }
 
     /// An id as it stands in the file.
@@ -64,11 +92,20 @@ impl Column {
     }
 
     #[cold]
-    fn beyond(&self, number: u64) -> String {
+    fn beyond(&self, number: u64) -> Result<Option<u32>, String> {
         let Column { kind, letter, .. } = self;
         match self.axis.promised {
-            Some(promised) => format!("{kind} id {number} is beyond the header, which says {letter} = {promised}"),
-            None => too_large(kind, &number.to_string()),
+            _ if number < self.axis.promised.unwrap_or(u32::MAX).into() => Ok(None),
+            Some(promised) => Err(format!("{kind} id {number} is beyond the header, which says {letter} = {promised}")),
+            None => Err(too_large(kind, &number.to_string())),
+        }
+    }
+
+    /// What to do about words where numbers are wanted.
+    pub(super) fn words_remedy(&self) -> String {
+        match self.axis.known {
+            Some(_) => format!("the model knows its {}s by number", self.kind),
+            None => "read them with --ids words".into(),
         }
     }
 
@@ -76,10 +113,12 @@ impl Column {
     fn not_an_id(&self, token: &str) -> String {
         let kind = self.kind;
         if !number::looks_like_id(token) {
-            return format!("{kind} id {} is not a number; if ids are words, read them with --ids words", show(token));
+            let condition = if self.axis.known.is_some() { "" } else { "if ids are words, " };
+            return format!("{kind} id {} is not a number; {condition}{}", show(token), self.words_remedy());
         }
         if token.starts_with('-') {
-            return format!("{kind} id {} is negative; count ids from 0 or read them with --ids words", cut(token));
+            let or = if self.axis.known.is_some() { ":" } else { " or" };
+            return format!("{kind} id {} is negative; count ids from 0{or} {}", cut(token), self.words_remedy());
         }
         too_large(kind, &cut(token))
     }

@@ -1,13 +1,14 @@
 //! Which format a file has and how its ids are written, from its first block.
 
 use std::borrow::Cow;
-use std::path::Path;
 
 use super::batch::{Syntax, lines_of};
 use super::column::{Axis, show};
 use super::number;
 use super::sparse::{self, Comments};
-use super::{Format, Ids, ReadOptions, vw};
+use super::{Format, Ids, Reading, vw};
+use crate::data::Side;
+use crate::data::known::{KnownIds, NameIndex};
 use crate::{Error, Result};
 
 /// The first line of an XMC file.
@@ -30,8 +31,9 @@ pub(super) struct Found {
 /// Finds the labels or the features of a line.
 type IdsOf = fn(&str, Format) -> Vec<Cow<'_, str>>;
 
-/// Looks at the text of the first block. `path` is for errors.
-pub(super) fn detect(text: &str, options: &ReadOptions, path: &Path) -> Result<Found> {
+/// Looks at the text of the first block.
+pub(super) fn detect(text: &str, reading: &Reading<'_>) -> Result<Found> {
+    let Reading { path, options, known, .. } = *reading;
     let first_line = text.lines().next().unwrap_or_default();
     let header = match options.format {
         Format::Auto | Format::Xmc => parse_header(first_line).map_err(|reason| Error::line(path, 1, reason))?,
@@ -59,11 +61,51 @@ pub(super) fn detect(text: &str, options: &ReadOptions, path: &Path) -> Result<F
             word.is_some()
         }
     };
-    let (labels, features) = (decide("label", label_ids), decide("feature", feature_ids));
-    let axis = |words, promised| Axis { words, promised };
-    let labels = axis(labels, header.map(|h| h.c));
-    let features = axis(features, header.map(|h| h.d));
+    let mut axis = |side, kind: &'static str, ids_of: IdsOf, promised| {
+        let Some(known) = known.map(|known| known.side(side)) else {
+            return Ok(Axis { words: decide(kind, ids_of), promised, known: None });
+        };
+        if let KnownIds::Words(names) = known
+            && options.ids == Ids::Auto
+        {
+            let mut ids = lines_of(text).skip(skip).flat_map(|line| ids_of(line, format));
+            check_words(&mut ids, names, kind).map_err(|reason| Error::file(path, reason))?;
+        }
+        check_choice(options.ids, known, kind)?;
+        Ok(Axis { words: matches!(known, KnownIds::Words(_)), promised, known: Some(known.clone()) })
+    };
+    let labels = axis(Side::Y, "label", label_ids, header.map(|h| h.c))?;
+    let features = axis(Side::X, "feature", feature_ids, header.map(|h| h.d))?;
     Ok(Found { syntax: Syntax { format, labels, features }, header, notes })
+}
+
+/// Refuses numbers where a model knows words. Words may look like numbers, so numbers that are all known will do.
+fn check_words<'t>(ids: &mut dyn Iterator<Item = Cow<'t, str>>, names: &NameIndex, kind: &str) -> Result<(), String> {
+    let mut unknown = None;
+    for id in ids {
+        if !number::looks_like_id(&id) {
+            return Ok(());
+        }
+        if unknown.is_none() && names.id(&id).is_none() {
+            unknown = Some(id);
+        }
+    }
+    let Some(id) = unknown else { return Ok(()) };
+    Err(format!(
+        "{kind} ids such as {} are numbers, but the model knows its {kind}s by words; give data of the kind that it was \
+         trained on, or read them with --ids words",
+        show(&id)
+    ))
+}
+
+/// Refuses ids that were chosen to be read otherwise than the model knows them.
+fn check_choice(chosen: Ids, known: &KnownIds, kind: &str) -> Result<()> {
+    let (by, other) = match (chosen, known) {
+        (Ids::Numbers, KnownIds::Words(_)) => ("words", "numbers"),
+        (Ids::Words, KnownIds::Numbers(_)) => ("number", "words"),
+        _ => return Ok(()),
+    };
+    Err(Error::parameter("ids", format!("the model knows its {kind}s by {by}, so they cannot be read as {other}")))
 }
 
 /// Three integers and nothing else make a header.

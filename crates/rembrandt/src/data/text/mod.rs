@@ -56,7 +56,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use super::{Rows, Shape, Side};
+use super::{Known, Rows, Shape, Side};
 use crate::{Error, Result};
 
 pub(super) use batch::{lines_of, text_of};
@@ -174,6 +174,10 @@ pub struct Summary {
     pub label_names: Option<Vec<String>>,
     /// The name of each feature, if known.
     pub feature_names: Option<Vec<String>>,
+    /// Whether the labels are written as words, not as numbers.
+    pub label_words: bool,
+    /// Whether the features are written as words, not as numbers.
+    pub feature_words: bool,
     /// Sentences for the user about what was decided without asking.
     pub notes: Vec<String>,
     /// Bytes of text, unpacked.
@@ -192,7 +196,7 @@ pub struct Summary {
 /// returns `false`, and whatever `sink` returns.
 pub fn read_rows(path: &Path, options: &ReadOptions, watch: &mut Watch<'_>, sink: &mut Sink<'_>) -> Result<Summary> {
     let folder = (path.as_os_str() != "-").then(|| path.parent().unwrap_or(Path::new("")));
-    read(source::open(path)?, path, folder, options, Sizes::default(), watch, sink)
+    read(source::open(path)?, &Reading { folder, ..Reading::new(path, options) }, watch, sink)
 }
 
 /// Like [`read_rows`], from any reader; `name` stands for the file in messages, and no side files are looked for.
@@ -206,27 +210,118 @@ pub fn read_rows_from(
     watch: &mut Watch<'_>,
     sink: &mut Sink<'_>,
 ) -> Result<Summary> {
-    read(source::unpack(reader, name)?, name, None, options, Sizes::default(), watch, sink)
+    read(source::unpack(reader, name)?, &Reading::new(name, options), watch, sink)
 }
 
-fn read(
-    source: Source<'_>,
+/// Like [`read_rows`], with the ids of a model: for data to predict or to evaluate on.
+///
+/// Features that the model does not know are dropped; memory does not grow with them. Labels that it does not know are
+/// kept, with numbers from the number of known labels on: words are numbered in the order of first appearance, numbers
+/// stay as they are. A file without any labels will do, a header may promise other numbers of features and labels than
+/// the model has, and files with names are not looked for. The summary counts the labels of the model and of the file,
+/// and has no names.
+///
+/// With [`Ids::Auto`], a side that the model knows by words may hold only numbers if all those at the beginning of the
+/// file are among the words.
+///
+/// ```
+/// use rembrandt::data::text::{ReadOptions, read_known_rows_from};
+/// use rembrandt::data::{Known, KnownIds, NameIndex};
+/// let known = Known {
+///     features: KnownIds::Words(NameIndex::new(["goal", "vote"])?),
+///     labels: KnownIds::Words(NameIndex::new(["news", "sports"])?),
+/// };
+/// let text = "sports,chess goal:2 check\n vote\n";
+/// let (mut features, mut labels) = (Vec::new(), Vec::new());
+/// read_known_rows_from(
+///     text.as_bytes(),
+///     "example".as_ref(),
+///     &ReadOptions::default(),
+///     &known,
+///     &mut |_, _| true,
+///     &mut |rows| {
+///         features.extend_from_slice(rows.x.view().ids);
+///         labels.extend_from_slice(rows.y.view().ids);
+///         Ok(())
+///     },
+/// )?;
+/// assert_eq!((features, labels), (vec![0, 1], vec![1, 2]));
+/// # Ok::<(), rembrandt::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`read_rows`]; and if ids are numbers where the model knows words, or words where it knows numbers.
+pub fn read_known_rows(
     path: &Path,
-    folder: Option<&Path>,
     options: &ReadOptions,
-    sizes: Sizes,
+    known: &Known,
     watch: &mut Watch<'_>,
     sink: &mut Sink<'_>,
 ) -> Result<Summary> {
+    let reading = Reading { known: Some(known), ..Reading::new(path, options) };
+    reading.check()?;
+    read(source::open(path)?, &reading, watch, sink)
+}
+
+/// Like [`read_known_rows`], from any reader; `name` stands for the file in messages.
+///
+/// # Errors
+/// As [`read_known_rows`].
+pub fn read_known_rows_from(
+    reader: impl Read + Send,
+    name: &Path,
+    options: &ReadOptions,
+    known: &Known,
+    watch: &mut Watch<'_>,
+    sink: &mut Sink<'_>,
+) -> Result<Summary> {
+    let reading = Reading { known: Some(known), ..Reading::new(name, options) };
+    reading.check()?;
+    read(source::unpack(reader, name)?, &reading, watch, sink)
+}
+
+/// What is read, and how.
+#[derive(Clone, Copy)]
+struct Reading<'a> {
+    /// The file, for messages.
+    path: &'a Path,
+    /// Where to look for files with names.
+    folder: Option<&'a Path>,
+    options: &'a ReadOptions,
+    known: Option<&'a Known>,
+    sizes: Sizes,
+}
+
+impl<'a> Reading<'a> {
+    fn new(path: &'a Path, options: &'a ReadOptions) -> Reading<'a> {
+        Reading { path, folder: None, options, known: None, sizes: Sizes::default() }
+    }
+
+    /// Refuses names for what has been named already.
+    fn check(&self) -> Result<()> {
+        let ReadOptions { label_names, feature_names, .. } = self.options;
+        let given = [("label_names", label_names), ("feature_names", feature_names)];
+        match given.iter().find(|(_, file)| self.known.is_some() && file.is_some()) {
+            Some((name, _)) => Err(Error::parameter(name, "the model has names of its own; leave it out")),
+            None => Ok(()),
+        }
+    }
+}
+
+fn read(source: Source<'_>, reading: &Reading<'_>, watch: &mut Watch<'_>, sink: &mut Sink<'_>) -> Result<Summary> {
+    let Reading { path, folder, options, .. } = *reading;
+    if reading.known.is_some() {
+        let contents = pipeline::run(source, reading, &mut |_| Ok(()), watch, sink)?;
+        return Ok(contents.summary(None, None));
+    }
     let label_naming = Naming::new(Side::Y, options.label_names.as_deref())?;
     let feature_naming = Naming::new(Side::X, options.feature_names.as_deref())?;
     let mut check = |syntax: &batch::Syntax| {
         label_naming.check(&syntax.labels, path)?;
         feature_naming.check(&syntax.features, path)
     };
-    let mut contents = pipeline::run(source, path, options, sizes, &mut check, watch, sink)?;
-    let (c, label_names) = label_naming.settle(&mut contents, folder, path)?;
-    let (d, feature_names) = feature_naming.settle(&mut contents, folder, path)?;
-    let pipeline::Contents { format, n, notes, bytes, .. } = contents;
-    Ok(Summary { shape: Shape { n: n as usize, d, c }, format, label_names, feature_names, notes, bytes })
+    let mut contents = pipeline::run(source, reading, &mut check, watch, sink)?;
+    let label_names = label_naming.settle(&mut contents, folder, path)?;
+    let feature_names = feature_naming.settle(&mut contents, folder, path)?;
+    Ok(contents.summary(label_names, feature_names))
 }

@@ -70,20 +70,19 @@ impl Naming {
         format!("the number of names is {count}, but the data have {letter} = {width} {what}")
     }
 
-    /// The number of ids and their names, once the file has been read. `folder` is where to look for a side file.
+    /// The names, if any, once the file has been read. `folder` is where to look for a side file.
     pub(super) fn settle(
         self,
         contents: &mut Contents,
         folder: Option<&Path>,
         path: &Path,
-    ) -> Result<(usize, Option<Vec<String>>)> {
+    ) -> Result<Option<Vec<String>>> {
         let (what, ..) = self.words();
         let ids: &Ids = if self.side == Side::X { &contents.features } else { &contents.labels };
         if let Some(names) = ids.names() {
-            return Ok((names.len(), Some(names)));
+            return Ok(Some(names));
         }
-        let promised = ids.axis.promised;
-        let width = promised.map_or(ids.width, u64::from);
+        let (promised, width) = (ids.axis.promised, ids.count());
         // Without a header the largest id is only the largest that occurs: more names are no contradiction.
         let fits = |count: usize| if promised.is_some() { count as u64 == width } else { count as u64 >= width };
         if let Some((file, names)) = &self.given {
@@ -91,10 +90,10 @@ impl Naming {
             if !fits(count) {
                 return Err(Error::file(file, self.misfit(count, width)));
             }
-            return Ok((count, self.given.map(|(_, names)| names)));
+            return Ok(self.given.map(|(_, names)| names));
         }
         let Some(file) = folder.and_then(|folder| side_file(folder, what, path)) else {
-            return Ok((width as usize, None));
+            return Ok(None);
         };
         let shown = file.display();
         let (note, names) = match read_names(&file) {
@@ -103,7 +102,7 @@ impl Naming {
             Err(error) => (format!("{shown} is ignored, because it cannot be read ({error})"), None),
         };
         contents.notes.push(note);
-        Ok((names.as_ref().map_or(width as usize, Vec::len), names))
+        Ok(names)
     }
 }
 

@@ -12,11 +12,11 @@ use std::sync::mpsc::{self, TryRecvError};
 use super::batch::{self, Parsed, Syntax};
 use super::column::{Axis, Column};
 use super::detect::{self, Found, Header};
-use super::source::{Blocks, Sizes, Source, Stop};
-use super::vocabulary::Vocabulary;
-use super::{Format, ReadOptions, Sink, Watch};
+use super::source::{Blocks, Source, Stop};
+use super::{Format, Reading, Sink, Summary, Watch};
 use crate::csr::Csr;
-use crate::data::Rows;
+use crate::data::known::{KnownIds, Numbering};
+use crate::data::{Rows, Shape};
 use crate::{Error, Result};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -34,16 +34,34 @@ pub(super) struct Contents {
     pub(super) bytes: u64,
 }
 
+impl Contents {
+    /// What the caller wants to know. Names, when there are any, tell how many ids there are.
+    pub(super) fn summary(self, label_names: Option<Vec<String>>, feature_names: Option<Vec<String>>) -> Summary {
+        let width = |ids: &Ids, names: &Option<Vec<String>>| names.as_ref().map_or(ids.count() as usize, Vec::len);
+        let Contents { format, n, labels, features, notes, bytes } = self;
+        let (d, c) = (width(&features, &feature_names), width(&labels, &label_names));
+        Summary {
+            shape: Shape { n: n as usize, d, c },
+            format,
+            label_names,
+            feature_names,
+            label_words: labels.axis.words,
+            feature_words: features.axis.words,
+            notes,
+            bytes,
+        }
+    }
+}
+
 /// Reads a stream to its end. `check` sees what the first block says, before any row is read.
 pub(super) fn run(
     source: Source<'_>,
-    path: &Path,
-    options: &ReadOptions,
-    sizes: Sizes,
+    reading: &Reading<'_>,
     check: &mut dyn FnMut(&Syntax) -> Result<()>,
     watch: &mut Watch<'_>,
     sink: &mut Sink<'_>,
 ) -> Result<Contents> {
+    let Reading { path, sizes, .. } = *reading;
     let Source { reader, packing, size, consumed } = source;
     let ahead = 2 * rayon::current_num_threads().min(16);
     std::thread::scope(|scope| {
@@ -71,13 +89,13 @@ pub(super) fn run(
         if first.is_empty() {
             return Err(Error::file(path, "the file is empty"));
         }
-        let Found { syntax, header, notes } = detect::detect(batch::text_of(&first).0, options, path)?;
+        let Found { syntax, header, notes } = detect::detect(batch::text_of(&first).0, reading)?;
         check(&syntax)?;
         if header.is_some() {
             let end = first.iter().position(|b| *b == b'\n').map_or(first.len(), |at| at + 1);
             first.drain(..end);
         }
-        let mut collector = Collector::new(path, syntax, header, sink);
+        let mut collector = Collector::new(path, &syntax, header, sink);
         let (mut blocks, mut ready, mut stop, mut open) = (vec![first], Vec::new(), None::<Stop>, true);
         loop {
             while open && blocks.len() < ahead {
@@ -130,17 +148,25 @@ fn round(
 }
 
 /// The ids of one side over the whole file.
-#[derive(Default)]
 pub(super) struct Ids {
     pub(super) axis: Axis,
-    /// One more than the largest id, or the number of words.
+    /// One more than the largest id, or the number of words that were not known.
     pub(super) width: u64,
-    words: Vocabulary,
+    words: Numbering,
 }
 
 impl Ids {
-    fn new(axis: Axis) -> Ids {
-        Ids { axis, ..Ids::default() }
+    fn new(axis: &Axis) -> Ids {
+        Ids { axis: axis.clone(), width: 0, words: axis.numbering() }
+    }
+
+    /// The number of ids: those that are known and what the file adds, or else what its header says or what occurs.
+    pub(super) fn count(&self) -> u64 {
+        match &self.axis.known {
+            Some(KnownIds::Words(names)) => names.len() as u64 + self.width,
+            Some(KnownIds::Numbers(count)) => self.width.max(*count as u64),
+            None => self.axis.promised.map_or(self.width, u64::from),
+        }
     }
 
     /// The words in the order of their ids, when ids are words.
@@ -154,13 +180,18 @@ impl Ids {
             self.width = self.width.max(column.width);
             return Some(csr);
         }
-        let map = column.words.words().map(|word| self.words.id(word)).collect::<Option<Vec<u32>>>()?;
-        self.width = self.words.len() as u64;
+        let map = column.words.new_words().map(|word| self.words.id(word)).collect::<Option<Vec<u32>>>()?;
+        self.width = self.words.new_len() as u64;
+        if map.is_empty() {
+            return Some(csr);
+        }
+        let first = self.words.known().len();
+        let place = |id: usize| id.checked_sub(first).map_or(id as u32, |new| map[new]);
         let view = csr.view();
         let mut mapped = Csr::new(view.values.is_none());
         let mut entries: Vec<(u32, f32)> = Vec::new();
         for row in 0..view.rows() {
-            entries.extend(view.entries(row).map(|(id, value)| (map[id], value)));
+            entries.extend(view.entries(row).map(|(id, value)| (place(id), value)));
             entries.sort_unstable_by_key(|entry| entry.0);
             entries.drain(..).for_each(|(id, value)| mapped.push(id, value));
             mapped.end_row();
@@ -185,8 +216,8 @@ struct Collector<'a, 's> {
 }
 
 impl<'a, 's> Collector<'a, 's> {
-    fn new(path: &'a Path, syntax: Syntax, header: Option<Header>, sink: &'a mut Sink<'s>) -> Collector<'a, 's> {
-        let (labels, features) = (Ids::new(syntax.labels), Ids::new(syntax.features));
+    fn new(path: &'a Path, syntax: &Syntax, header: Option<Header>, sink: &'a mut Sink<'s>) -> Collector<'a, 's> {
+        let (labels, features) = (Ids::new(&syntax.labels), Ids::new(&syntax.features));
         let lines = header.is_some().into();
         Collector { path, format: syntax.format, header, labels, features, n: 0, lines, blanks: 0, sink }
     }

@@ -50,8 +50,8 @@ pub(super) fn parse_line(line: &str, batch: &mut Batch) -> Result<(), String> {
         let weight = weight
             .map_or(Ok(1.0), |weight| finite(weight, || format!("the weight of namespace {}", show(namespace))))?;
         if !namespace.is_empty() && !batch.features.is_words() {
-            let namespace = show(namespace);
-            return Err(format!("namespace {namespace} makes features words; read them with --ids words"));
+            let (namespace, remedy) = (show(namespace), batch.features.words_remedy());
+            return Err(format!("namespace {namespace} makes features words; {remedy}"));
         }
         for token in features {
             let (name, value) = split_feature(token);

@@ -1,5 +1,6 @@
 //! Reading records: what is written comes back, what is bad is named, and no bytes panic.
 
+mod known;
 mod properties;
 
 use std::io::Write;
@@ -109,13 +110,43 @@ fn a_missing_column_is_told_with_those_found() {
     let message = refusal("title\ttags\nx\ty\n", &options);
     let expected =
         "file:1: no column is called `text`; the first line has `title`, `tags`; choose the text by name or number";
-    assert_eq!(message, expected);
-    assert_eq!(refusal("title,tags\nx,y\n", &options), expected);
+    let plain = ", or the format `lines` if every line is a text";
+    assert_eq!(message, format!("{expected}{plain}"));
+    assert_eq!(refusal("title,tags\nx,y\n", &options), format!("{expected}{plain}"));
+    // Whoever chose the format has columns in mind.
+    let chosen = |format| RecordOptions { format, ..RecordOptions::default() };
+    assert_eq!(refusal("title,tags\nx,y\n", &chosen(RecordFormat::Csv)), expected);
+    assert_eq!(refusal("title\ttags\nx\ty\n", &chosen(RecordFormat::Tsv)), expected);
     let message = refusal("{\"text\": \"x\"}\n{\"title\": 1, \"tags\": []}\n", &options);
     assert_eq!(message, "file:2: there is no key `text`; the keys are `tags`, `title`");
     assert_eq!(refusal("a\tb\n", &numbered(3, 1)), "file:1: there is no column 3 for the text; the line has 2 columns");
     let labels = RecordOptions { labels: Some("tags".parse().unwrap()), ..options };
     assert!(refusal("text\tlabels\nx\ty\n", &labels).starts_with("file:1: no column is called `tags`"));
+}
+
+#[test]
+fn plain_lines_are_texts_whatever_they_hold() {
+    let plain = RecordOptions { format: RecordFormat::Lines, ..RecordOptions::default() };
+    let texts = ["text\tlabels", "", " {\"text\": 1}", "a,\"b", "c\rd", "  "];
+    let expected: Vec<Record> = texts.iter().map(|text| record(text, &[], 1.0)).collect();
+    for (newline, end) in [("\n", ""), ("\n", "\n"), ("\r\n", "\r\n")] {
+        let file = format!("\u{feff}{}{end}", texts.join(newline));
+        let (all, summary) = read_with(file, &plain).unwrap();
+        assert_eq!(all, expected);
+        assert_eq!((summary.labelled, summary.format), (0, RecordFormat::Lines));
+    }
+    assert_eq!(read_with("\n", &plain).unwrap().0, [record("", &[], 1.0)]);
+    assert_eq!(refusal("", &plain), "file: the file is empty");
+    assert_eq!(refusal("\u{feff}", &plain), "file: the file has no records");
+    assert!(refusal(b"a\n\xff\n", &plain).starts_with("file:2: byte 0xff in the line"));
+    assert!(!plain.has_header() && "lines".parse::<RecordFormat>().unwrap().to_string() == "lines");
+    let columns = "plain lines have no columns; leave it out";
+    let labels = RecordOptions { labels: Some(Selector::Number(1)), ..plain.clone() };
+    assert_eq!(refusal("a\n", &labels), format!("labels: {columns}"));
+    let weight = RecordOptions { weight: Some(Selector::Number(1)), ..plain.clone() };
+    assert_eq!(refusal("a\n", &weight), format!("weight: {columns}"));
+    assert_eq!(refusal("a\n", &RecordOptions { header: Some(true), ..plain.clone() }), format!("header: {columns}"));
+    assert_eq!(refusal("a\n", &RecordOptions { text: Selector::Number(1), ..plain }), format!("text: {columns}"));
 }
 
 #[test]

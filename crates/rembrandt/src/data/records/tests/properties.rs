@@ -5,6 +5,9 @@ use proptest::prelude::*;
 
 use super::*;
 
+const FORMATS: [RecordFormat; 5] =
+    [RecordFormat::Auto, RecordFormat::Tsv, RecordFormat::Csv, RecordFormat::Jsonl, RecordFormat::Lines];
+
 fn any_record() -> impl Strategy<Value = Record> {
     let weight = prop_oneof![Just(1.0f32), 0.0f32..9.0];
     // A text without line ends or tabs can be written in every format.
@@ -65,11 +68,15 @@ proptest! {
             "text,labels\n[a,\"\n\r]{0,80}".prop_map(String::into_bytes),
             "\\{\"text\": \"a\", \"labels\": [{}\"a,:\\[\\]1]{0,20}\\}".prop_map(String::into_bytes),
         ],
-        format in prop::sample::select(vec![RecordFormat::Auto, RecordFormat::Tsv, RecordFormat::Csv, RecordFormat::Jsonl]),
+        format in prop::sample::select(FORMATS.to_vec()),
         numbers in any::<bool>(),
         sizes in sizes(),
     ) {
-        let options = if numbers { RecordOptions { format, ..numbered(1, 1) } } else { options(format) };
+        let options = match format {
+            RecordFormat::Lines => RecordOptions { format, ..RecordOptions::default() },
+            _ if numbers => RecordOptions { format, ..numbered(1, 1) },
+            _ => options(format),
+        };
         let one = on_threads(1, &bytes, &options, sizes).map_err(|error| error.to_string());
         let three = on_threads(3, &bytes, &options, sizes).map_err(|error| error.to_string());
         prop_assert_eq!(&one, &three);

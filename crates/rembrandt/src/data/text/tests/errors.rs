@@ -146,17 +146,17 @@ fn stopping_and_failing_sinks() {
     let source = || source::unpack(text.as_bytes(), Path::new("data.txt")).unwrap();
     let sizes = Sizes { block: 60, longest_line: 1000 };
     let options = ReadOptions::default();
-    let path = Path::new("data.txt");
+    let reading = Reading { sizes, ..Reading::new(Path::new("data.txt"), &options) };
     let mut calls = 0;
     let mut watch = |done: u64, size: Option<u64>| {
         calls += 1;
         assert!(done <= 6000 && size.is_none());
         calls < 3
     };
-    let outcome = read(source(), path, None, &options, sizes, &mut watch, &mut |_| Ok(()));
+    let outcome = read(source(), &reading, &mut watch, &mut |_| Ok(()));
     assert!(matches!(outcome, Err(Error::Cancelled)));
     assert_eq!(calls, 3);
     let mut full = |_| Err(Error::Data("no room".into()));
-    let outcome = read(source(), path, None, &options, sizes, &mut |_, _| true, &mut full);
+    let outcome = read(source(), &reading, &mut |_, _| true, &mut full);
     assert_eq!(outcome.unwrap_err().to_string(), "no room");
 }

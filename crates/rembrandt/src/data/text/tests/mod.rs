@@ -3,13 +3,14 @@
 mod errors;
 mod files;
 mod formats;
+mod known;
 mod properties;
 mod real;
 
 use std::path::Path;
 
 use super::source::{self, Sizes};
-use super::{Format, Ids, ReadOptions, Summary, read};
+use super::{Format, Ids, ReadOptions, Reading, Summary, read};
 use crate::Result;
 use crate::data::Rows;
 
@@ -35,10 +36,13 @@ fn rows_of(batch: &Rows) -> Vec<Row> {
 }
 
 fn read_sized(bytes: &[u8], options: &ReadOptions, sizes: Sizes) -> Result<(Vec<Row>, Summary)> {
-    let path = Path::new("data.txt");
+    read_all(bytes, &Reading { sizes, ..Reading::new(Path::new("data.txt"), options) })
+}
+
+fn read_all(bytes: &[u8], reading: &Reading<'_>) -> Result<(Vec<Row>, Summary)> {
     let mut rows = Vec::new();
-    let source = source::unpack(bytes, path)?;
-    let summary = read(source, path, None, options, sizes, &mut |_, _| true, &mut |batch| {
+    let source = source::unpack(bytes, reading.path)?;
+    let summary = read(source, reading, &mut |_, _| true, &mut |batch| {
         rows.extend(rows_of(&batch));
         Ok(())
     })?;

@@ -1,0 +1,21 @@
+//! What labels and features are called.
+
+use super::text::Summary;
+
+/// What labels and features are called, and whether that is how the text identified them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Names {
+    pub labels: Option<Vec<String>>,
+    pub features: Option<Vec<String>>,
+    pub label_words: bool,
+    pub feature_words: bool,
+}
+
+impl Names {
+    /// Those of a text that has been read.
+    pub fn of(found: &mut Summary) -> Names {
+        let Summary { label_words, feature_words, .. } = *found;
+        let (labels, features) = (found.label_names.take(), found.feature_names.take());
+        Names { labels, features, label_words, feature_words }
+    }
+}
