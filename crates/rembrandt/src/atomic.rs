@@ -39,12 +39,17 @@ pub(crate) fn persist(file: NamedTempFile, path: &Path) -> Result<()> {
 /// Writes a file through `write` so that `path` holds either its old content or all of the new one, even if the
 /// process or the machine stops in between.
 pub(crate) fn write(path: &Path, write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>) -> Result<()> {
+    write_file(path, |out| write(out).map_err(Error::io(path)))
+}
+
+/// The same for a file whose writing may fail for other reasons than those of the disk.
+pub fn write_file(path: &Path, write: impl FnOnce(&mut BufWriter<&File>) -> Result<()>) -> Result<()> {
     let file = temporary(path)?;
     let mut out = BufWriter::with_capacity(1 << 20, file.as_file());
-    let written = write(&mut out).and_then(|()| out.flush());
+    let written = write(&mut out).and_then(|()| out.flush().map_err(Error::io(path)));
     // What a failed write left in the buffer must not be tried once more on dropping it.
     let _ = out.into_parts();
-    written.map_err(Error::io(path))?;
+    written?;
     persist(file, path)
 }
 

@@ -242,13 +242,8 @@ impl Dataset {
 
     /// Some of the examples, copied into memory in their order; features, labels and names stay numbered as they are.
     pub fn select(&self, keep: impl Fn(usize) -> bool) -> Result<Dataset> {
-        let (mut builder, mut blocks) = (ChunkBuilder::new(), Vec::new());
-        let mut store = |block| {
-            blocks.push(block);
-            Ok::<(), Error>(())
-        };
         let (mut at, mut n) = (0, 0);
-        self.for_each_chunk(|chunk| {
+        let blocks = self.rebuild(|chunk| {
             let kept: Vec<usize> = (0..chunk.rows()).filter(|i| keep(at + i)).collect();
             at += chunk.rows();
             n += kept.len();
@@ -259,39 +254,35 @@ impl Dataset {
                 rows.y.extend_rows(y, *i, i + 1);
             });
             rows.weights = chunk.weights.map(|w| kept.iter().map(|i| w[*i]).collect());
-            builder.push(&rows, &mut store)
+            Ok(rows)
         })?;
-        builder.finish(&mut store)?;
-        let shape = Shape { n, ..self.shape };
-        Ok(Dataset::from_blocks(shape, blocks, self.names.clone()))
+        Ok(Dataset::from_blocks(Shape { n, ..self.shape }, blocks, self.names.clone()))
     }
 
-    /// Hands features and labels to `f`, some thousand examples at a time, in order: all of them in the memory of one
-    /// chunk.
-    ///
-    /// ```
-    /// use rembrandt::data::{Dataset, Rows};
-    /// let mut rows = Rows::new();
-    /// for label in [4, 2] {
-    ///     rows.x.push(0, 0.5);
-    ///     rows.x.end_row();
-    ///     rows.y.push(label, 1.0);
-    ///     rows.y.end_row();
-    /// }
-    /// let mut labels = Vec::new();
-    /// Dataset::from_rows(&rows, 1, 5)?.for_each_batch(|x, y| {
-    ///     assert_eq!(x.rows(), y.rows());
-    ///     labels.extend_from_slice(y.ids);
-    ///     Ok(())
-    /// })?;
-    /// assert_eq!(labels, [4, 2]);
-    /// # Ok::<(), rembrandt::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// If a cache file turns out to be damaged, and whatever `f` returns.
-    pub fn for_each_batch(&self, mut f: impl FnMut(CsrRef<'_>, CsrRef<'_>) -> Result<()>) -> Result<()> {
-        self.for_each_chunk(|chunk| f(chunk.side(Side::X).rows, chunk.side(Side::Y).rows))
+    /// The same examples with other values of their features, copied into memory. `change` gets some rows at a time and
+    /// returns as many.
+    pub fn map_features(&self, change: impl Fn(CsrRef<'_>) -> Result<Csr>) -> Result<Dataset> {
+        let blocks = self.rebuild(|chunk| {
+            let y = chunk.side(Side::Y).rows;
+            let mut labels = Csr::new(y.values.is_none());
+            labels.extend_rows(y, 0, chunk.rows());
+            let x = change(chunk.side(Side::X).rows)?;
+            assert_eq!(x.rows(), chunk.rows(), "each example keeps its row");
+            Ok(Rows { x, y: labels, weights: chunk.weights.map(<[f32]>::to_vec) })
+        })?;
+        Ok(Dataset::from_blocks(self.shape, blocks, self.names.clone()))
+    }
+
+    /// Blocks of what becomes of every chunk.
+    fn rebuild(&self, mut change: impl FnMut(&Chunk<'_>) -> Result<Rows>) -> Result<Vec<Vec<u32>>> {
+        let (mut builder, mut blocks) = (ChunkBuilder::new(), Vec::new());
+        let mut store = |block| {
+            blocks.push(block);
+            Ok::<(), Error>(())
+        };
+        self.for_each_chunk(|chunk| builder.push(&change(&chunk)?, &mut store))?;
+        builder.finish(&mut store)?;
+        Ok(blocks)
     }
 
     fn lock_scratch(&self) -> MutexGuard<'_, Scratch> {

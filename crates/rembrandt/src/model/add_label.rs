@@ -71,7 +71,11 @@ impl Model {
         self.add_label_prepared(name, self.prepare_texts(texts)?.view())
     }
 
-    fn add_label_prepared(&self, name: &str, x: CsrRef<'_>) -> Result<ModelUpdate<'_>> {
+    /// The same from rows that [`prepare`](Model::prepare) or [`prepare_texts`](Model::prepare_texts) made.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn add_label_prepared(&self, name: &str, x: CsrRef<'_>) -> Result<ModelUpdate<'_>> {
         let c = self.shape().c;
         let taken = match self.label_names() {
             Some(names) => names.iter().any(|existing| existing == name),

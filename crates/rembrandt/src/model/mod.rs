@@ -76,7 +76,7 @@ mod score;
 #[cfg(test)]
 mod tests;
 
-pub use crate::atomic::check_target;
+pub use crate::atomic::{check_target, write_file};
 pub use add_label::ModelUpdate;
 pub use embedding::EmbeddingFile;
 pub use explain::Explanation;
