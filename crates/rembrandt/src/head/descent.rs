@@ -117,7 +117,8 @@ impl Descent {
         let labels: Vec<u32> = (0..count as u32).collect();
         let (total, _) = targets.totals();
         let lower = factor(moments, self.ridge)?;
-        let mut weights = least_squares(&lower, &objective.statistic(&labels), total);
+        let statistic = objective.statistic(&labels);
+        let mut weights = least_squares(&lower, &statistic, total);
         let preconditioner = Preconditioner::new(&lower, vec![total.recip() as f32; count]);
         drop(lower);
         let schedule = Schedule {
@@ -126,10 +127,9 @@ impl Descent {
             step: self.step,
             momentum: self.momentum,
             decay: self.decay,
-            whole: true,
             seed: self.seed,
         };
-        descend(&objective, &labels, &preconditioner, &mut weights, schedule, &mut || {
+        descend(&objective, &labels, &preconditioner, Some(&statistic), &mut weights, schedule, &mut || {
             run.advance("head", epoch as u64)
         })?;
         Ok(Logistic { loss: self.loss, weights })
@@ -145,7 +145,7 @@ fn factor(mut moments: Mat<f64>, ridge: f64) -> Result<Mat<f64>> {
     // A pivot of the size of the rounding errors of the moments says nothing.
     let healthy = |l: &Mat<f64>| (0..=proper).all(|i| l[(i, i)].powi(2) > ROUNDING * moments[(i, i)]);
     factor.filter(healthy).ok_or_else(|| {
-        let reason = "is too small, because the inputs of the head depend on each other, or they are not finite";
+        let reason = "is too small, because the inputs of the head depend on each other, or all examples weigh nothing";
         Error::parameter("ridge", reason)
     })
 }
@@ -186,25 +186,25 @@ pub(crate) struct Schedule {
     pub step: f32,
     pub momentum: f32,
     pub decay: f32,
-    /// Whether labels enter by the statistic of all examples, or each batch by its own.
-    pub whole: bool,
     pub seed: u64,
 }
 
-/// Improves `weights`, which has a row for each of `labels`. Calls `watch` after every epoch.
+/// Improves `weights`, which has a row for each of `labels`. Given the statistic of all examples, labels enter by that,
+/// otherwise by those of each batch: in small batches the noise of labels and probabilities cancels, and in large ones
+/// there is little. Calls `watch` after every epoch.
 pub(crate) fn descend(
     objective: &Objective<'_>,
     labels: &[u32],
     preconditioner: &Preconditioner,
+    statistic: Option<&Mat<f64>>,
     weights: &mut Matrix,
     schedule: Schedule,
     watch: &mut dyn FnMut() -> Result<()>,
 ) -> Result<()> {
     let n = objective.inputs.rows();
-    let statistic = schedule.whole.then(|| objective.statistic(labels));
     // Without its targets, a gradient is that of the probabilities alone.
     let none = vec![0.0; objective.targets.count];
-    let (keep, offset) = if schedule.whole { (0.0, &*none) } else { (objective.keep, objective.offset) };
+    let (keep, offset) = if statistic.is_some() { (0.0, &*none) } else { (objective.keep, objective.offset) };
     let total = weight(objective.targets.example_weights, n);
     let mut velocity = Matrix::zeros(weights.rows(), weights.cols());
     let mut length = schedule.step * (1.0 - schedule.momentum);
@@ -233,7 +233,7 @@ pub(crate) fn descend(
                 ..*objective
             };
             let mut gradient = batch.gradient(labels, weights);
-            if let Some(statistic) = &statistic {
+            if let Some(statistic) = statistic {
                 zip!(&mut gradient, statistic).for_each(|unzip!(g, t)| *g -= share * *t);
             }
             advance(&gradient, preconditioner, (length / share as f32, schedule.momentum), weights, &mut velocity);

@@ -173,12 +173,11 @@ impl LogisticParams {
                     step: self.step,
                     momentum: MOMENTUM,
                     decay: DECAY,
-                    whole: false,
                     seed: SHUFFLE,
                 };
                 let scales = round.inverse.iter().map(|v| (v * v) as f32).collect();
                 let preconditioner = Preconditioner::new(&round.lower, scales);
-                descend(&objective, labels, &preconditioner, &mut found, schedule, &mut || {
+                descend(&objective, labels, &preconditioner, None, &mut found, schedule, &mut || {
                     run.advance("head", labels.len() as u64)
                 })?;
             }
