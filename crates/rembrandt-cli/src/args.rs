@@ -11,6 +11,12 @@ use rembrandt::embed::{Preconditioner, Preset, RidgeConvention, Solver};
 use rembrandt::model::Export;
 use rembrandt::reproduce::Experiment;
 
+mod model;
+mod train;
+
+pub use model::{AddLabelArgs, ColumnArgs, EvalArgs, ExplainArgs, InputArgs, InputFormat, OutputFormat, PredictArgs};
+pub use train::TrainArgs;
+
 use crate::memory::parse_size;
 
 /// Label embeddings for classification with very many labels.
@@ -26,11 +32,21 @@ pub struct Arguments {
 
 #[derive(Subcommand)]
 pub enum Command {
+    /// Train a model that predicts labels
+    Train(Box<TrainArgs>),
+    /// Predict the labels of examples
+    Predict(PredictArgs),
+    /// Say how good a model is on labelled examples
+    Eval(EvalArgs),
+    /// Say which features of an example speak for a label
+    Explain(ExplainArgs),
+    /// Add a label to a model from a few examples, without training it again
+    AddLabel(AddLabelArgs),
     /// Embed the labels of a data set
     Embed(Box<EmbedArgs>),
     /// Turn text into a cache file that opens at once and may be larger than memory
     Convert(ConvertArgs),
-    /// Say what is in a data, cache or embedding file
+    /// Say what is in a data, cache, embedding or model file
     Inspect(InspectArgs),
     /// List the labels nearest to one label
     Neighbors(NeighborsArgs),
@@ -119,16 +135,16 @@ pub struct ParamArgs {
     /// their own k but at most the number of labels; lshtc divides each row by its sum, the word count
     #[arg(long, value_parser = choice(PRESETS))]
     preset: Option<Preset>,
-    /// Dimension of the embedding [default: 100]
+    /// Dimension of the embedding [default: 100; train chooses it]
     #[arg(short)]
     k: Option<usize>,
-    /// Passes of the range finder [default: 2]
+    /// Passes of the range finder [default: 2; 1 in train, which begins with the embedding of a part]
     #[arg(long, value_name = "N")]
     passes: Option<usize>,
     /// Extra random directions, dropped at the end [default: 20]
     #[arg(long, value_name = "N")]
     oversample: Option<usize>,
-    /// Relative ridge; the strongest knob on text, try 1 to 8 [default: 1]
+    /// Relative ridge; the strongest knob on text, try 1 to 8 [default: 1; train chooses it]
     #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
     ridge: Option<f64>,
     /// How the relative ridge is scaled [default: features]
@@ -194,9 +210,25 @@ impl ParamArgs {
         self.preset.filter(|_| self.k.is_none()).and_then(Preset::energy_share)
     }
 
+    /// The dimensions that were given, or those of the preset; a preset that goes by the labels has none.
+    pub fn given_k(&self) -> Option<usize> {
+        let preset = self.preset.filter(|preset| preset.energy_share().is_none());
+        self.k.or(preset.map(|preset| Rembrandt::preset(preset).k))
+    }
+
+    /// The ridge that was given, or that of the preset.
+    pub fn given_ridge(&self) -> Option<f64> {
+        self.ridge.or(self.preset.map(|preset| Rembrandt::preset(preset).ridge))
+    }
+
     /// The parameters of the library: the preset or the defaults, with what was given put over them.
     pub fn params(&self) -> Rembrandt {
-        let base = self.preset.map_or_else(Rembrandt::default, Rembrandt::preset);
+        self.over(Rembrandt::default())
+    }
+
+    /// The preset or `base`, with what was given put over it.
+    pub fn over(&self, base: Rembrandt) -> Rembrandt {
+        let base = self.preset.map_or(base, Rembrandt::preset);
         let mut projection = base.projection;
         projection.ridge = self.projection_ridge.or(projection.ridge);
         projection.cg_steps = self.projection_steps.or(projection.cg_steps);
@@ -241,11 +273,11 @@ pub struct ConvertArgs {
 #[derive(Args)]
 #[command(after_help = "Example:\n  rembrandt inspect labels.safetensors --json")]
 pub struct InspectArgs {
-    /// Data as text, - for standard input, a cache file or an embedding file
+    /// Data as text, - for standard input, a cache, embedding or model file
     pub file: PathBuf,
     #[command(flatten)]
     pub read: ReadArgs,
-    /// Check every byte of a cache file; text and embedding files always are
+    /// Check every byte of a cache file; all others always are
     #[arg(long)]
     pub verify: bool,
     /// Print the result as one JSON object
@@ -259,7 +291,7 @@ pub struct InspectArgs {
 #[derive(Args)]
 #[command(after_help = "Example:\n  rembrandt neighbors labels.safetensors cattle --top 5")]
 pub struct NeighborsArgs {
-    /// Embedding file
+    /// Embedding or model file
     pub file: PathBuf,
     /// A label, by name or id
     pub label: String,

@@ -22,6 +22,8 @@ pub struct Display {
     /// When the work began that the numbers count.
     began: Instant,
     last_line: Option<Instant>,
+    /// What was done at the last call: less means that another computation has begun.
+    done: u64,
 }
 
 enum Kind {
@@ -48,7 +50,7 @@ impl Display {
             false => Kind::Lines,
         };
         let now = Instant::now();
-        Display { kind, stage: "", started: now, began: now, last_line: None }
+        Display { kind, stage: "", started: now, began: now, last_line: None, done: 0 }
     }
 
     /// Shows how much of a file has been read; its size is unknown when it is a pipe.
@@ -79,7 +81,8 @@ impl Display {
 
     fn show(&mut self, stage: &'static str, unit: Unit, done: u64, total: Option<u64>) {
         // Work is counted over all stages, so the clock of the computation runs on from stage to stage.
-        if stage != self.stage && ["", "reading"].contains(&self.stage) {
+        let other = stage != self.stage && ["", "reading"].contains(&self.stage);
+        if other || done < std::mem::replace(&mut self.done, done) {
             self.began = Instant::now();
             if let Kind::Bar(bar) = &self.kind {
                 bar.set_style(style(unit, total.is_some()));

@@ -55,8 +55,7 @@ fn folder(file: &Path) -> Option<PathBuf> {
 
 /// Checks that every output can be written and is neither an input nor a side file.
 pub fn check_outputs(outputs: &[PathBuf], train: &Path, read: &ReadArgs) -> Result<()> {
-    let inputs: Vec<PathBuf> =
-        std::iter::once(train).chain(read.files()).filter_map(|input| input.canonicalize().ok()).collect();
+    let inputs: Vec<PathBuf> = std::iter::once(train).chain(read.files()).map(Path::to_owned).collect();
     let data_folder = folder(train).filter(|_| train.as_os_str() != "-");
     for output in outputs {
         if output.as_os_str() == "-" {
@@ -67,13 +66,19 @@ pub fn check_outputs(outputs: &[PathBuf], train: &Path, read: &ReadArgs) -> Resu
             let reason = "would be read as names for the data beside it: write to another file";
             return Err(Error::file(output, reason));
         }
-        // Files that do not exist cannot be the same.
-        if let Ok(place) = output.canonicalize()
-            && inputs.contains(&place)
-        {
-            return Err(Error::file(output, "is also an input: write to another file"));
-        }
+        check_apart(output, &inputs)?;
         rembrandt::model::check_target(output)?;
     }
     Ok(())
+}
+
+/// Refuses an output that is also an input.
+pub fn check_apart<'a>(output: &Path, inputs: impl IntoIterator<Item = &'a PathBuf>) -> Result<()> {
+    // Files that do not exist cannot be the same.
+    let place = output.canonicalize().ok();
+    let same = |input: &PathBuf| place.is_some() && input.canonicalize().ok() == place;
+    match inputs.into_iter().any(same) {
+        true => Err(Error::file(output, "is also an input: write to another file")),
+        false => Ok(()),
+    }
 }

@@ -1,16 +1,27 @@
 //! One file per command.
 
+mod add_label;
 mod convert;
 mod embed;
+mod eval;
+mod explain;
 mod inspect;
 mod neighbors;
+mod predict;
 mod reproduce;
+mod stream;
+mod train;
 
 use crate::args::{Arguments, Command};
 
 /// Runs what was asked for.
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     let work = || match &arguments.command {
+        Command::Train(args) => train::run(args),
+        Command::Predict(args) => predict::run(args),
+        Command::Eval(args) => eval::run(args),
+        Command::Explain(args) => explain::run(args),
+        Command::AddLabel(args) => add_label::run(args),
         Command::Embed(args) => embed::run(args),
         Command::Convert(args) => convert::run(args),
         Command::Inspect(args) => inspect::run(args),

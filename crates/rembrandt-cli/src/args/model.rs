@@ -1,0 +1,196 @@
+//! What can be typed after the commands that use a model.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use rembrandt::data::records::{RecordFormat, RecordOptions, Selector};
+use rembrandt::data::text::Format;
+use rembrandt::metrics::Propensity;
+use rembrandt::model::Threshold;
+
+use super::choice;
+use super::train::parse_propensity;
+
+/// Which columns of a table hold what.
+#[derive(Args, Clone)]
+#[command(next_help_heading = "Texts")]
+pub struct ColumnArgs {
+    /// Column of the text, by name or number
+    #[arg(long, value_name = "COLUMN", default_value = "text")]
+    text_column: Selector,
+    /// Column of the labels [default: labels, if there is one]
+    #[arg(long, value_name = "COLUMN")]
+    labels_column: Option<Selector>,
+    /// Column of the weights of examples
+    #[arg(long, value_name = "COLUMN")]
+    weight_column: Option<Selector>,
+    /// What stands between the labels of an example; empty when there is one label
+    #[arg(long, value_name = "TEXT", default_value = ",", allow_hyphen_values = true)]
+    label_separator: String,
+    /// Whether the first line names the columns [default: unless all columns are given by number]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    header: Option<bool>,
+}
+
+impl ColumnArgs {
+    /// The options of the library for a file of records.
+    pub fn options(&self, format: RecordFormat) -> RecordOptions {
+        RecordOptions {
+            format,
+            text: self.text_column.clone(),
+            labels: self.labels_column.clone(),
+            weight: self.weight_column.clone(),
+            header: self.header,
+            separator: self.label_separator.clone(),
+        }
+    }
+}
+
+/// The format of what is read: of sparse rows or of texts, depending on the model.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum InputFormat {
+    Auto,
+    Rows(Format),
+    Texts(RecordFormat),
+}
+
+const INPUT_FORMATS: &[(&str, InputFormat)] = &[
+    ("auto", InputFormat::Auto),
+    ("xmc", InputFormat::Rows(Format::Xmc)),
+    ("svmlight", InputFormat::Rows(Format::Svmlight)),
+    ("vw", InputFormat::Rows(Format::Vw)),
+    ("tsv", InputFormat::Texts(RecordFormat::Tsv)),
+    ("csv", InputFormat::Texts(RecordFormat::Csv)),
+    ("jsonl", InputFormat::Texts(RecordFormat::Jsonl)),
+    ("lines", InputFormat::Texts(RecordFormat::Lines)),
+];
+
+/// What is read, and how.
+#[derive(Args, Clone)]
+pub struct InputArgs {
+    /// Format of the examples; for a text model tsv, csv, jsonl, or lines with one text each
+    #[arg(long, value_parser = choice(INPUT_FORMATS), default_value = "auto")]
+    pub input_format: InputFormat,
+    #[command(flatten)]
+    pub columns: ColumnArgs,
+}
+
+/// How predictions are written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum OutputFormat {
+    Tsv,
+    Jsonl,
+    Xmc,
+}
+
+const OUTPUT_FORMATS: &[(&str, OutputFormat)] =
+    &[("tsv", OutputFormat::Tsv), ("jsonl", OutputFormat::Jsonl), ("xmc", OutputFormat::Xmc)];
+
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  rembrandt predict model.rmb new.txt --top 3\n  echo 'a chess program' | rembrandt \
+                        predict model.rmb - --input-format lines --format jsonl"
+)]
+pub struct PredictArgs {
+    /// Model file
+    pub model: PathBuf,
+    /// Examples like those that the model was trained on, with or without labels; - for standard input
+    pub input: PathBuf,
+    /// Labels per example, at most
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub top: usize,
+    /// Leave out labels whose probability is lower; auto for the thresholds that are best for F1, label by label
+    #[arg(long, value_name = "P", value_parser = parse_threshold)]
+    pub threshold: Option<Threshold>,
+    /// How predictions are written, one line per example: tsv, label and probability in turn; jsonl; xmc,
+    /// label:probability with labels as in the training data
+    #[arg(long, value_parser = choice(OUTPUT_FORMATS), default_value = "tsv")]
+    pub format: OutputFormat,
+    /// File to write [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// File with the labels to choose from, one name or id per line; others cost nothing
+    #[arg(long, value_name = "FILE")]
+    pub labels: Option<PathBuf>,
+    #[command(flatten)]
+    pub input_args: InputArgs,
+    /// Print no progress
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+#[derive(Args)]
+#[command(after_help = "Example:\n  rembrandt eval model.rmb test.txt.gz --json")]
+pub struct EvalArgs {
+    /// Model file
+    pub model: PathBuf,
+    /// Labelled examples; - for standard input
+    pub test: PathBuf,
+    /// The probability from which a label is predicted, for Hamming loss and F1; auto for the thresholds in the model
+    #[arg(long, value_name = "P", value_parser = parse_threshold, default_value = "auto")]
+    pub threshold: Threshold,
+    /// Replicates of the bootstrap behind the intervals; 0 for none
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub bootstrap: usize,
+    /// Constants of the propensity model behind PSP: wikipedia, amazon, other, or two numbers
+    #[arg(long, value_name = "A,B", value_parser = parse_propensity, default_value = "other")]
+    pub propensity: Propensity,
+    #[command(flatten)]
+    pub input_args: InputArgs,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// Print no progress
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+#[derive(Args)]
+#[command(after_help = "Example:\n  rembrandt explain model.rmb \"a chess program\" --label game::board")]
+pub struct ExplainArgs {
+    /// Model file
+    pub model: PathBuf,
+    /// An example: a text or, for a model of sparse rows, its features as in the training data
+    pub example: String,
+    /// The label to explain, by name or id [default: the most probable one]
+    #[arg(long)]
+    pub label: Option<String>,
+    /// Features to show, those that say most
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub top: usize,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args)]
+#[command(after_help = "Example:\n  rembrandt add-label model.rmb examples.txt --name game::go -o new.rmb")]
+pub struct AddLabelArgs {
+    /// Model file
+    pub model: PathBuf,
+    /// A few examples of the new label; - for standard input
+    pub examples: PathBuf,
+    /// Model file to write
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Name of the new label [default: the one label that all examples have in the file]
+    #[arg(long)]
+    pub name: Option<String>,
+    #[command(flatten)]
+    pub input_args: InputArgs,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// Print neither progress nor summary
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// Reads `0.3` or `auto`.
+fn parse_threshold(text: &str) -> Result<Threshold, String> {
+    match text.parse() {
+        _ if text == "auto" => Ok(Threshold::Stored),
+        Ok(value) if (0.0..=1.0).contains(&value) => Ok(Threshold::Fixed(value)),
+        _ => Err("write a probability such as 0.3, or auto".to_owned()),
+    }
+}

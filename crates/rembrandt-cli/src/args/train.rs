@@ -1,0 +1,305 @@
+//! What can be typed after `rembrandt train`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use rembrandt::data::featurizer::{FeaturizerParams, Hashing, NGrams, Weighting};
+use rembrandt::head::{FeatureParams, Kernel};
+use rembrandt::metrics::Propensity;
+use rembrandt::model::Precision;
+use rembrandt::train::{HeadKind, TrainParams, Tuning};
+
+use super::{ColumnArgs, ParamArgs, ReadArgs, choice};
+use crate::memory::parse_size;
+
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  rembrandt train train.txt.gz -o model.rmb\n  rembrandt train articles.csv --text \
+                        --label-separator ';' -o model.rmb\n  rembrandt train train.rmb -k 300 --ridge 4 --no-tune -o model.rmb"
+)]
+pub struct TrainArgs {
+    /// Training data: text, plain or compressed with gzip or zstd, - for standard input, or a cache file; with --text,
+    /// TSV, CSV or JSON lines with a text and its labels
+    pub train: PathBuf,
+    /// Model file to write
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Raw text in, names out: the words of the text become features, by rules that are kept in the model
+    #[arg(long)]
+    pub text: bool,
+    /// Store the large matrices in half the space (bfloat16), at the price of two or three digits
+    #[arg(long)]
+    pub compact: bool,
+    /// Refuse work that needs more memory, such as 4G; by default what the machine has available
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub max_memory: Option<u64>,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// Print neither progress nor summary
+    #[arg(short, long)]
+    pub quiet: bool,
+    #[command(flatten)]
+    pub head: HeadArgs,
+    #[command(flatten)]
+    pub tuning: TuningArgs,
+    #[command(flatten)]
+    pub params: ParamArgs,
+    #[command(flatten)]
+    pub features: FeatureArgs,
+    #[command(flatten)]
+    pub columns: ColumnArgs,
+    #[command(flatten)]
+    pub read: ReadArgs,
+}
+
+/// From the embedding to labels.
+#[derive(Args)]
+#[command(next_help_heading = "Head")]
+pub struct HeadArgs {
+    /// ls: least squares; lr: softmax, one label per example; ilr: independent labels; auto: lr where every example
+    /// has one label, else ilr
+    #[arg(long, value_parser = choice(HEADS), default_value = "auto")]
+    head: Option<HeadKind>,
+    /// Ridge of the head: in examples or, with random features, relative to their mean square [default: chosen]
+    #[arg(long, value_name = "NUMBER")]
+    head_ridge: Option<f64>,
+    /// Times that the training of a head on random features sees every example [default: 6]
+    #[arg(long, value_name = "N", requires = "random_features")]
+    epochs: Option<usize>,
+    /// How much of the least-squares score to add [default: chosen]
+    #[arg(long, value_name = "NUMBER")]
+    blend: Option<f32>,
+    /// Random features between the embedding and the head: gaussian, cauchy, matern3 or matern5, quasi- before it for
+    /// evenly spread ones, and their number; or none [default: chosen]
+    #[arg(long, value_name = "KERNEL:COUNT", value_parser = parse_features)]
+    random_features: Option<RandomFeatures>,
+    /// Squared bandwidth of the random features, in median squared distances [default: chosen]
+    #[arg(long, value_name = "NUMBER", requires = "random_features")]
+    bandwidth: Option<f64>,
+    /// Parts for cross-fitting; 0 trains the head on what the projection has already seen
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    folds: usize,
+    /// Rank labels that tend to be forgotten higher, by the propensity model of Jain et al. (2016): wikipedia, amazon,
+    /// other, or its constants
+    #[arg(long, value_name = "A,B", num_args = 0..=1, require_equals = true, default_missing_value = "other",
+          value_parser = parse_propensity)]
+    pub propensity: Option<Propensity>,
+    /// File with what a mistake on each label counts, one number per line
+    #[arg(long, value_name = "FILE")]
+    pub label_weights: Option<PathBuf>,
+}
+
+impl HeadArgs {
+    /// The kind that was asked for.
+    pub fn kind(&self) -> Option<HeadKind> {
+        self.head
+    }
+}
+
+/// What is chosen on held-out examples.
+#[derive(Args)]
+#[command(next_help_heading = "Tuning")]
+pub struct TuningArgs {
+    /// Time for choosing what was not given: dimensions, ridge, strength of the head
+    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "10m")]
+    budget: Duration,
+    /// Choose nothing, use the defaults
+    #[arg(long)]
+    no_tune: bool,
+}
+
+impl TrainArgs {
+    /// Parameters of the library for a kind of head, and what to choose of them.
+    pub fn params(&self, kind: HeadKind) -> (TrainParams, Tuning) {
+        let mut params = TrainParams::new(kind);
+        params.embedding = self.params.over(params.embedding);
+        (params.k, params.ridge) = (self.params.given_k(), self.params.given_ridge());
+        let head = &self.head;
+        params.folds = head.folds;
+        params.propensity = head.propensity;
+        params.features = head.random_features.and_then(|given| given.0);
+        params.logistic.ridge = head.head_ridge.unwrap_or(params.logistic.ridge);
+        params.descent.ridge = head.head_ridge.unwrap_or(params.descent.ridge);
+        params.descent.epochs = head.epochs.unwrap_or(params.descent.epochs);
+        params.descent.seed = params.embedding.seed;
+        params.blend = head.blend.unwrap_or(params.blend);
+        if let Some((features, bandwidth)) = params.features.as_mut().zip(head.bandwidth) {
+            features.bandwidth = bandwidth;
+        }
+        if let Some(features) = &mut params.features {
+            features.seed = params.embedding.seed;
+        }
+        let tuning = match self.tuning.no_tune {
+            true => Tuning::off(),
+            false => Tuning {
+                budget: self.tuning.budget,
+                k: params.k.is_none(),
+                ridge: params.ridge.is_none(),
+                strength: head.head_ridge.is_none(),
+                blend: head.blend.is_none(),
+                // A ridge is meant for the one or the other.
+                features: head.random_features.is_none() && head.head_ridge.is_none(),
+                bandwidth: head.bandwidth.is_none(),
+            },
+        };
+        (params, tuning)
+    }
+
+    /// How the large matrices are stored.
+    pub fn precision(&self) -> Precision {
+        if self.compact { Precision::Bf16 } else { Precision::F32 }
+    }
+}
+
+/// How features are made or weighed.
+#[derive(Args)]
+#[command(next_help_heading = "Features")]
+pub struct FeatureArgs {
+    /// Sequences of so many words, such as 1 or 1-2
+    #[arg(long, value_name = "RANGE", default_value = "1", requires = "text")]
+    word_ngrams: NGrams,
+    /// Sequences of so many characters within words, such as 3-5
+    #[arg(long, value_name = "RANGE", requires = "text")]
+    char_ngrams: Option<NGrams>,
+    /// Words of fewer characters are dropped
+    #[arg(long, value_name = "N", default_value_t = 2, requires = "text")]
+    min_length: usize,
+    /// Features that fewer texts have are dropped
+    #[arg(long, value_name = "N", default_value_t = 2, requires = "text")]
+    min_df: u64,
+    /// Features that a larger fraction of the texts have are dropped
+    #[arg(long, value_name = "FRACTION", default_value_t = 1.0, requires = "text")]
+    max_df: f64,
+    /// Keep only so many features, those that most texts have
+    #[arg(long, value_name = "N", requires = "text")]
+    max_features: Option<usize>,
+    /// Number features by a hash of so many bits instead of keeping their names
+    #[arg(long, value_name = "BITS", requires = "text")]
+    hash_bits: Option<u32>,
+    /// The value of a feature of a text
+    #[arg(long, value_parser = choice(WEIGHTINGS), default_value = "tfidf", requires = "text")]
+    weighting: Weighting,
+    /// Count a feature that occurs often in a text with the logarithm of how often
+    #[arg(long, requires = "text")]
+    sublinear: bool,
+    /// Keep capital letters apart from small ones
+    #[arg(long, requires = "text")]
+    keep_case: bool,
+    /// Multiply features that are numbers already with their inverse document frequency
+    #[arg(long, conflicts_with = "text")]
+    pub tfidf: bool,
+    /// Scale examples whose features are numbers already to length 1
+    #[arg(long, conflicts_with = "text")]
+    pub normalize: bool,
+}
+
+impl FeatureArgs {
+    /// The rules by which texts become features.
+    pub fn featurizer(&self) -> FeaturizerParams {
+        FeaturizerParams {
+            words: Some(self.word_ngrams),
+            characters: self.char_ngrams,
+            min_length: self.min_length,
+            lowercase: !self.keep_case,
+            weighting: self.weighting,
+            sublinear: self.sublinear,
+            hashing: self.hash_bits.map(|bits| Hashing { bits, signed: true }),
+            min_df: self.min_df,
+            max_df: self.max_df,
+            max_features: self.max_features,
+            ..FeaturizerParams::default()
+        }
+    }
+}
+
+const HEADS: &[(&str, Option<HeadKind>)] = &[
+    ("auto", None),
+    ("ls", Some(HeadKind::LeastSquares)),
+    ("lr", Some(HeadKind::Softmax)),
+    ("ilr", Some(HeadKind::Independent)),
+];
+const WEIGHTINGS: &[(&str, Weighting)] =
+    &[("tfidf", Weighting::TfIdf), ("tf", Weighting::Tf), ("binary", Weighting::Binary)];
+const KERNELS: &[(&str, Kernel)] = &[
+    ("gaussian", Kernel::Gaussian),
+    ("cauchy", Kernel::Cauchy),
+    ("matern3", Kernel::Matern3),
+    ("matern5", Kernel::Matern5),
+];
+
+/// Random features that were asked for, or that there shall be none.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RandomFeatures(Option<FeatureParams>);
+
+/// Reads `cauchy:4000`, `quasi-gaussian:1000` or `none`.
+fn parse_features(text: &str) -> Result<RandomFeatures, String> {
+    if text == "none" {
+        return Ok(RandomFeatures(None));
+    }
+    let wrong = || "write a kernel and a number, such as cauchy:4000 or quasi-gaussian:1000, or none".to_owned();
+    let (name, count) = text.split_once(':').ok_or_else(wrong)?;
+    let (quasi, name) = name.strip_prefix("quasi-").map_or((false, name), |name| (true, name));
+    let kernel = KERNELS.iter().find(|(word, _)| *word == name).ok_or_else(wrong)?.1;
+    let count = count.parse().ok().filter(|count| *count > 0).ok_or_else(wrong)?;
+    Ok(RandomFeatures(Some(FeatureParams { kernel, quasi, count, ..TrainParams::FEATURES })))
+}
+
+/// Reads `wikipedia` or `0.55,1.5`.
+pub(super) fn parse_propensity(text: &str) -> Result<Propensity, String> {
+    match text {
+        "wikipedia" => return Ok(Propensity::WIKIPEDIA),
+        "amazon" => return Ok(Propensity::AMAZON),
+        "other" => return Ok(Propensity::OTHER),
+        _ => {}
+    }
+    let numbers = text.split_once(',').and_then(|(a, b)| Some((a.trim().parse().ok()?, b.trim().parse().ok()?)));
+    match numbers {
+        Some((a, b)) if [a, b].iter().all(|v: &f64| v.is_finite() && *v >= 0.0) => Ok(Propensity { a, b }),
+        _ => Err("write wikipedia, amazon, other, or two numbers such as 0.55,1.5".to_owned()),
+    }
+}
+
+/// Reads `90`, `90s`, `10m` or `1.5h`.
+fn parse_time(text: &str) -> Result<Duration, String> {
+    let text = text.trim();
+    let unit = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(unit);
+    let scale = match unit {
+        "" | "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(format!("unknown unit {unit}: write s, m or h")),
+    };
+    let wrong = || "write a time such as 90s, 10m or 1h".to_owned();
+    let seconds: f64 = number.trim().parse().map_err(|_| wrong())?;
+    Duration::try_from_secs_f64(seconds * scale).map_err(|_| wrong())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read() {
+        let seconds = |text| parse_time(text).map(|time| time.as_secs_f64());
+        assert_eq!((seconds("90"), seconds("10m"), seconds("0.5 h")), (Ok(90.0), Ok(600.0), Ok(1800.0)));
+        assert!(parse_time("soon").is_err() && parse_time("3d").is_err() && parse_time("-1s").is_err());
+    }
+
+    #[test]
+    fn random_features_are_read() {
+        let found = parse_features("quasi-matern3:4000").unwrap().0.unwrap();
+        assert_eq!((found.kernel, found.quasi, found.count), (Kernel::Matern3, true, 4000));
+        assert_eq!(parse_features("none"), Ok(RandomFeatures(None)));
+        assert!(["cauchy", "cauchy:0", "cauchy:x", "laplace:5"].iter().all(|text| parse_features(text).is_err()));
+    }
+
+    #[test]
+    fn propensities_are_read() {
+        assert_eq!(parse_propensity("amazon"), Ok(Propensity::AMAZON));
+        assert_eq!(parse_propensity("0.5, 0.4"), Ok(Propensity::WIKIPEDIA));
+        assert!(parse_propensity("0.5").is_err() && parse_propensity("nan,1").is_err());
+    }
+}

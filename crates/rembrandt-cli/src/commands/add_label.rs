@@ -1,0 +1,86 @@
+//! `rembrandt add-label`: a model with one label more, without training it again.
+
+use std::collections::BTreeSet;
+
+use rembrandt::Error;
+use rembrandt::csr::Csr;
+use rembrandt::data::Input;
+use rembrandt::data::records::{RecordFormat, read_records};
+use rembrandt::data::text::{Format, ReadOptions, read_rows};
+use rembrandt::model::{Model, Preprocessing};
+use serde_json::json;
+
+use super::stream::{Batch, stream};
+use crate::args::{AddLabelArgs, InputFormat};
+use crate::output::{count, facts, print, print_json};
+use crate::progress::Display;
+use crate::source;
+
+pub fn run(args: &AddLabelArgs) -> anyhow::Result<()> {
+    source::check_apart(&args.output, [&args.examples])?;
+    rembrandt::model::check_target(&args.output)?;
+    let model = Model::open(&args.model)?;
+    let mut display = Display::new(args.quiet);
+    let mut x = Csr::new(false);
+    let read = stream(&model, &args.examples, &args.input_args, &mut display, |batch: &Batch<'_>| {
+        let rows = match batch.input {
+            Input::Rows { x, .. } => model.prepare(x)?,
+            Input::Texts { texts, .. } => model.prepare_texts(texts)?,
+        };
+        x.extend_rows(rows.view(), 0, rows.rows());
+        Ok(())
+    });
+    display.clear();
+    read?;
+    let name = match &args.name {
+        Some(name) => name.clone(),
+        None => name_in(&model, args)?,
+    };
+    let update = model.add_label_prepared(&name, x.view())?;
+    update.save(&args.output)?;
+    let (id, examples, output) = (model.shape().c, update.examples(), args.output.display().to_string());
+    if args.json {
+        return print_json(&json!({"label": name, "id": id, "examples": examples, "output": output}));
+    }
+    if args.quiet {
+        return Ok(());
+    }
+    let label = format!("{name}, number {id}, from {}", count(examples, "example"));
+    print(&facts(&[("added", label), ("wrote", output)]))
+}
+
+/// The one label that the examples have.
+fn name_in(model: &Model, args: &AddLabelArgs) -> rembrandt::Result<String> {
+    let path = &args.examples;
+    if path.as_os_str() == "-" {
+        return Err(Error::parameter("name", "standard input is read once: say what the new label is called"));
+    }
+    let mut names = BTreeSet::new();
+    let watch: &mut dyn FnMut(u64, Option<u64>) -> bool = &mut |_, _| true;
+    if let Preprocessing::Text(_) = model.preprocessing() {
+        let format =
+            if let InputFormat::Texts(format) = args.input_args.input_format { format } else { RecordFormat::Auto };
+        read_records(path, &args.input_args.columns.options(format), watch, &mut |records| {
+            (0..records.len()).for_each(|i| names.extend(records.labels(i).map(str::to_owned)));
+            Ok(())
+        })?;
+    } else {
+        let format = if let InputFormat::Rows(format) = args.input_args.input_format { format } else { Format::Auto };
+        let mut ids = BTreeSet::new();
+        let options = ReadOptions { format, ..ReadOptions::default() };
+        let found = read_rows(path, &options, watch, &mut |rows| {
+            ids.extend(rows.y.view().ids.iter().copied());
+            Ok(())
+        })?;
+        let words = found.label_names.filter(|_| found.label_words);
+        names.extend(ids.iter().map(|id| match &words {
+            Some(words) => words[*id as usize].clone(),
+            None => id.to_string(),
+        }));
+    }
+    match names.len() {
+        1 => Ok(names.pop_first().unwrap_or_default()),
+        0 => Err(Error::parameter("name", "the examples have no label: say what the new one is called")),
+        _ => Err(Error::parameter("name", "the examples have several labels: say what the new one is called")),
+    }
+}

@@ -1,0 +1,68 @@
+//! `rembrandt explain`: which features of an example speak for a label.
+
+use std::path::Path;
+
+use rembrandt::data::text::{ReadOptions, read_known_rows_from};
+use rembrandt::model::{Model, PredictOptions, Preprocessing};
+use rembrandt::{Error, Result};
+use serde_json::{Value, json};
+
+use super::stream::known;
+use crate::args::ExplainArgs;
+use crate::output::{facts, print, print_json, short};
+
+pub fn run(args: &ExplainArgs) -> anyhow::Result<()> {
+    let model = Model::open(&args.model)?;
+    let x = prepare(&model, &args.example)?;
+    let label = match &args.label {
+        Some(label) => model.find_label(label)?,
+        None => {
+            let best = model.predictor(PredictOptions::top(1))?.predict_prepared(x.view());
+            best.labels(0)[0] as usize
+        }
+    };
+    let found = model.explain(x.view(), label)?;
+    let shown = &found.contributions[..found.contributions.len().min(args.top)];
+    if args.json {
+        let features: Vec<Value> = shown
+            .iter()
+            .map(|(id, value, contribution)| {
+                let name = model.feature_name(*id as usize);
+                json!({"id": id, "name": name, "value": value, "contribution": contribution})
+            })
+            .collect();
+        return print_json(&json!({
+            "label": model.label_name(label), "id": label, "probability": found.probability,
+            "log_odds": found.log_odds, "base": found.base, "exact": found.exact, "features": features,
+        }));
+    }
+    let mut text = facts(&[
+        ("label", model.label_name(label)),
+        ("probability", short(found.probability.into())),
+        ("without features", format!("{:+.3}", found.base)),
+    ]);
+    for (id, _, contribution) in shown {
+        text.push_str(&format!("{contribution:+9.3}  {}\n", model.feature_name(*id as usize)));
+    }
+    if found.contributions.is_empty() {
+        text.push_str("no feature is known to the model: the probability is the frequency of the label\n");
+    }
+    print(&text)
+}
+
+/// The features of the example that was typed.
+fn prepare(model: &Model, example: &str) -> Result<rembrandt::csr::Csr> {
+    if let Preprocessing::Text(_) = model.preprocessing() {
+        return model.prepare_texts(&[example]);
+    }
+    let mut rows = None;
+    // A leading space says that there are no labels.
+    let line = format!(" {}\n", example.trim());
+    let (name, options) = (Path::new("the example"), ReadOptions::default());
+    read_known_rows_from(line.as_bytes(), name, &options, &known(model)?, &mut |_, _| true, &mut |batch| {
+        rows = Some(batch);
+        Ok(())
+    })?;
+    let rows = rows.ok_or_else(|| Error::parameter("example", "has no features"))?;
+    model.prepare(rows.x.view())
+}

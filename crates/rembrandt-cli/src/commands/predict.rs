@@ -1,0 +1,110 @@
+//! `rembrandt predict`: the most probable labels of examples, as they come.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use rembrandt::model::{Model, PredictOptions, Predictions, write_file};
+use rembrandt::{Error, Result};
+use serde_json::json;
+
+use super::stream::{Batch, stream};
+use crate::args::{OutputFormat, PredictArgs};
+use crate::progress::Display;
+use crate::source;
+
+pub fn run(args: &PredictArgs) -> anyhow::Result<()> {
+    if args.top == 0 {
+        return Err(Error::parameter("top", "at least one label must be asked for").into());
+    }
+    if let Some(output) = &args.output {
+        source::check_apart(output, [&args.model, &args.input].into_iter().chain(&args.labels))?;
+    }
+    let model = Model::open(&args.model)?;
+    let labels = args.labels.as_deref().map(|path| read_labels(&model, path)).transpose()?;
+    let predictor = model.predictor(PredictOptions { top: args.top, threshold: args.threshold, labels })?;
+    let mut display = Display::new(args.quiet);
+    let mut work = |out: &mut dyn Write, name: &Path| -> Result<()> {
+        stream(&model, &args.input, &args.input_args, &mut display, |batch: &Batch<'_>| {
+            let text = lines(&model, args.format, &batch.predict(&predictor)?);
+            out.write_all(text.as_bytes()).map_err(Error::io(name))
+        })?;
+        out.flush().map_err(Error::io(name))
+    };
+    let done = match &args.output {
+        Some(path) => write_file(path, |out| work(out, path)).map_err(anyhow::Error::from),
+        None => to_standard_output(work),
+    };
+    display.clear();
+    done
+}
+
+/// A reader of the output that goes away is no failure, and keeps its own kind of error.
+fn to_standard_output(work: impl FnOnce(&mut dyn Write, &Path) -> Result<()>) -> anyhow::Result<()> {
+    let name = Path::new("standard output");
+    match work(&mut BufWriter::new(io::stdout().lock()), name) {
+        Err(Error::Io { source, path }) if path == name => Err(source.into()),
+        other => Ok(other?),
+    }
+}
+
+/// The labels to choose from, by name or id.
+fn read_labels(model: &Model, path: &Path) -> Result<Vec<u32>> {
+    let text = fs::read_to_string(path).map_err(Error::io(path))?;
+    let mut labels = Vec::new();
+    for (i, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let label = model.find_label(line.trim()).map_err(|e| Error::line(path, i as u64 + 1, reason(&e)))?;
+        labels.push(label as u32);
+    }
+    if labels.is_empty() {
+        return Err(Error::file(path, "names no label: write one name or id per line"));
+    }
+    labels.sort_unstable();
+    labels.dedup();
+    Ok(labels)
+}
+
+/// What is wrong, without the name of a parameter that nobody typed.
+fn reason(error: &Error) -> String {
+    match error {
+        Error::Parameter { reason, .. } => reason.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// One line for each example.
+fn lines(model: &Model, format: OutputFormat, predictions: &Predictions) -> String {
+    let mut text = String::new();
+    let trained = model.shape().c - model.added();
+    // Labels are written as the training data wrote them.
+    let as_in_data = |label: u32| match model.background().words[1] || label as usize >= trained {
+        true => model.label_name(label as usize),
+        false => label.to_string(),
+    };
+    for i in 0..predictions.rows() {
+        let mut row = predictions.row(i).peekable();
+        match format {
+            OutputFormat::Xmc => {
+                while let Some((label, p)) = row.next() {
+                    let space = if row.peek().is_some() { " " } else { "" };
+                    let _ = write!(text, "{}:{p:.6}{space}", as_in_data(label));
+                }
+            }
+            OutputFormat::Tsv => {
+                while let Some((label, p)) = row.next() {
+                    let tab = if row.peek().is_some() { "\t" } else { "" };
+                    let _ = write!(text, "{}\t{p:.6}{tab}", model.label_name(label as usize));
+                }
+            }
+            OutputFormat::Jsonl => {
+                let labels: Vec<_> = row
+                    .map(|(label, p)| json!({"id": label, "label": model.label_name(label as usize), "probability": p}))
+                    .collect();
+                let _ = write!(text, "{}", json!({"labels": labels}));
+            }
+        }
+        text.push('\n');
+    }
+    text
+}

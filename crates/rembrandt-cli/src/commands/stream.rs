@@ -1,0 +1,89 @@
+//! Examples for a model, batch by batch, from whatever they are written in.
+
+use std::path::Path;
+
+use rembrandt::data::records::RecordFormat;
+use rembrandt::data::text::{Format, ReadOptions};
+use rembrandt::data::{Input, InputKind, Known, KnownIds, NameIndex, read_input};
+use rembrandt::model::{Model, Predictions, Predictor, Preprocessing};
+use rembrandt::{Error, Result};
+
+use crate::args::{InputArgs, InputFormat};
+use crate::progress::Display;
+
+/// Some examples, and the number of the first among all.
+pub struct Batch<'a> {
+    pub first: u64,
+    pub input: Input<'a>,
+}
+
+impl Batch<'_> {
+    /// The most probable labels of each.
+    pub fn predict(&self, predictor: &Predictor<'_>) -> Result<Predictions> {
+        match self.input {
+            Input::Rows { x, .. } => predictor.predict(x),
+            Input::Texts { texts, .. } => predictor.predict_texts(texts),
+        }
+    }
+}
+
+/// How examples for a model are read.
+fn kind(model: &Model, args: &InputArgs) -> Result<InputKind> {
+    let text = matches!(model.preprocessing(), Preprocessing::Text(_));
+    match args.input_format {
+        InputFormat::Rows(_) if text => {
+            Err(Error::parameter("input_format", "the model was trained on texts: give it tsv, csv, jsonl or lines"))
+        }
+        InputFormat::Texts(_) if !text => {
+            Err(Error::parameter("input_format", "the model was trained on sparse rows: give it xmc, svmlight or vw"))
+        }
+        format if text => {
+            let format = if let InputFormat::Texts(format) = format { format } else { RecordFormat::Auto };
+            Ok(InputKind::Records(args.columns.options(format), label_index(model)?))
+        }
+        format => {
+            let format = if let InputFormat::Rows(format) = format { format } else { Format::Auto };
+            Ok(InputKind::Sparse(ReadOptions { format, ..ReadOptions::default() }, known(model)?))
+        }
+    }
+}
+
+/// The labels of a model by name.
+fn label_index(model: &Model) -> Result<NameIndex> {
+    match model.label_names() {
+        Some(names) => NameIndex::new(names.iter()),
+        None => NameIndex::new((0..model.shape().c).map(|label| label.to_string())),
+    }
+}
+
+/// The ids that a model of sparse rows knows, by number or word as its training data had them.
+pub fn known(model: &Model) -> Result<Known> {
+    let (shape, [feature_words, label_words]) = (model.shape(), model.background().words);
+    let features = match model.feature_names() {
+        Some(names) if feature_words => KnownIds::Words(NameIndex::new(names.iter())?),
+        _ => KnownIds::Numbers(shape.d),
+    };
+    let labels = if label_words { KnownIds::Words(label_index(model)?) } else { KnownIds::Numbers(shape.c) };
+    Ok(Known { features, labels })
+}
+
+/// Reads the examples and hands them on; returns how many there were.
+pub fn stream(
+    model: &Model,
+    path: &Path,
+    args: &InputArgs,
+    display: &mut Display,
+    mut take: impl FnMut(&Batch<'_>) -> Result<()>,
+) -> Result<u64> {
+    let kind = kind(model, args)?;
+    let mut first = 0;
+    let mut watch = |done, total| {
+        display.read(done, total);
+        true
+    };
+    read_input(path, &kind, &mut watch, &mut |input| {
+        take(&Batch { first, input })?;
+        first += input.len() as u64;
+        Ok(())
+    })
+}

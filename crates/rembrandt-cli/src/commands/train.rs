@@ -1,0 +1,243 @@
+//! `rembrandt train`: from training data to a model file.
+
+use std::fs;
+use std::path::Path;
+use std::time::Instant;
+
+use indicatif::BinaryBytes;
+use rembrandt::data::featurizer::SparseCounts;
+use rembrandt::data::records::RecordFormat;
+use rembrandt::data::{Dataset, NameIndex, RowScale, read_texts};
+use rembrandt::model::{Background, ModelParts, Preprocessing};
+use rembrandt::train::{HeadKind, TrainParams, Trained, Tried};
+use rembrandt::{Error, Examples, Run, Side};
+use serde_json::{Value, json};
+
+use crate::args::TrainArgs;
+use crate::memory::{self, Limit};
+use crate::output::{about, count, facts, print, print_json, short};
+use crate::progress::Display;
+use crate::source;
+
+pub fn run(args: &TrainArgs) -> anyhow::Result<()> {
+    let began = Instant::now();
+    source::check_outputs(std::slice::from_ref(&args.output), &args.train, &args.read)?;
+    if args.params.row_scale() != RowScale::None {
+        let reason = "is for embed: train keeps how rows are scaled in the model, ask for it with --normalize";
+        return Err(Error::parameter("scale_rows", reason).into());
+    }
+    let limit = Limit::new(args.max_memory);
+    let mut display = Display::new(args.quiet);
+    let opened = open(args, limit, &mut display);
+    display.clear();
+    let (data, preprocessing) = opened?;
+    let read = began.elapsed().as_secs_f64();
+
+    let kind = match args.head.kind() {
+        Some(kind) => kind,
+        None => HeadKind::suited(&data)?,
+    };
+    let (mut params, tuning) = args.params(kind);
+    params.k = params.k.map(|k| if args.params.preset_chose_k() { k.min(data.shape().c) } else { k });
+    if let Some(path) = &args.head.label_weights {
+        params.label_weights = Some(read_weights(path)?);
+    }
+    params.check(&data)?;
+    let estimate = check_memory(&params, &data, limit)?;
+    display.note(&format!("about {} of memory will be needed", BinaryBytes(estimate)));
+
+    let mut watch = Run::watched(|progress| {
+        display.work(progress);
+        true
+    });
+    let trained = params.fit(&data, &tuning, &mut watch);
+    drop(watch);
+    display.clear();
+    let trained = trained?;
+    if trained.report.cut_short {
+        display.note("the time for tuning was over before the search was: --budget gives it more");
+    }
+    let (parts, account) = parts(trained, &data, preprocessing);
+    parts.save(&args.output, args.precision())?;
+    let bytes = fs::metadata(&args.output).map_err(Error::io(&args.output))?.len();
+    let total = began.elapsed().as_secs_f64();
+
+    let mut seconds = vec![("read", read)];
+    seconds.extend(account.seconds.iter().copied());
+    seconds.push(("total", total));
+    let output = args.output.display().to_string();
+    if args.json {
+        print_json(&json_result(&account, &data, &seconds, bytes, &output))
+    } else if args.quiet {
+        Ok(())
+    } else {
+        print(&summary(&account, &data, &seconds, bytes, &output))
+    }
+}
+
+/// Reads the data as the options ask for, and says what was done to them.
+fn open(args: &TrainArgs, limit: Option<Limit>, display: &mut Display) -> rembrandt::Result<(Dataset, Preprocessing)> {
+    if args.text {
+        let mut watch = |done, total| {
+            display.read(done, total);
+            true
+        };
+        let options = args.columns.options(RecordFormat::Auto);
+        let (params, labels) = (args.features.featurizer(), NameIndex::default());
+        let (data, featurizer, _) = read_texts(&args.train, &options, params, &labels, &mut watch)?;
+        return Ok((data, Preprocessing::Text(Box::new(featurizer))));
+    }
+    let data = source::open(&args.train, &args.read, limit, display)?;
+    if !args.features.tfidf && !args.features.normalize {
+        return Ok((data, Preprocessing::AsIs));
+    }
+    let mut counts = SparseCounts::default();
+    counts.add(data.features()?.view());
+    let transform = counts.finish(data.shape().d, args.features.tfidf, args.features.normalize);
+    let data = data.map_features(|x| transform.apply(x))?;
+    Ok((data, Preprocessing::Sparse(transform)))
+}
+
+/// One number per line.
+fn read_weights(path: &Path) -> rembrandt::Result<Vec<f32>> {
+    let text = fs::read_to_string(path).map_err(Error::io(path))?;
+    let number = |(i, line): (usize, &str)| match line.trim().parse::<f32>() {
+        Ok(weight) if weight.is_finite() && weight >= 0.0 => Ok(weight),
+        _ => Err(Error::line(path, i as u64 + 1, "is not a weight: write a number, zero or more")),
+    };
+    text.lines().enumerate().map(number).collect()
+}
+
+/// What the training will need, or an error when that is too much.
+fn check_memory(params: &TrainParams, data: &Dataset, limit: Option<Limit>) -> rembrandt::Result<u64> {
+    let held = if data.is_mapped() { 0 } else { data.bytes() };
+    let estimate = held.saturating_add(params.memory(data));
+    match limit {
+        Some(Limit { bytes, remedy }) if estimate > bytes => {
+            let reason = format!(
+                "the training needs about {} of memory but only {} may be used: lower -k, or {remedy}",
+                BinaryBytes(estimate),
+                BinaryBytes(bytes)
+            );
+            Err(Error::parameter("max_memory", reason))
+        }
+        _ => Ok(estimate),
+    }
+}
+
+/// The model, and what remains to be told of the training.
+fn parts(trained: Trained, data: &Dataset, preprocessing: Preprocessing) -> (ModelParts, Account) {
+    let Trained { embedding, head, calibration, thresholds, counts, mean, covariance, params, report, seconds } =
+        trained;
+    let background = Background {
+        examples: data.shape().n as u64,
+        counts,
+        mean,
+        covariance,
+        words: [Side::X, Side::Y].map(|side| data.has_words(side)),
+    };
+    let feature_names = match preprocessing {
+        Preprocessing::Text(_) => None,
+        _ => data.feature_names().map(<[String]>::to_vec),
+    };
+    let parts = ModelParts {
+        preprocessing,
+        labels: embedding.labels,
+        projection: embedding.projection,
+        intercept: embedding.intercept,
+        spectrum: embedding.spectrum,
+        head,
+        calibration,
+        thresholds,
+        background,
+        label_names: data.label_names().map(<[String]>::to_vec),
+        feature_names,
+        params: json!(params),
+        report: json!(report),
+    };
+    (parts, Account { params, report, seconds })
+}
+
+/// What is told of a training once its matrices are in the model.
+struct Account {
+    params: TrainParams,
+    report: rembrandt::train::TrainReport,
+    seconds: Vec<(&'static str, f64)>,
+}
+
+/// The ridge that counts.
+fn head_ridge(params: &TrainParams) -> f64 {
+    if params.features.is_some() { params.descent.ridge } else { params.logistic.ridge }
+}
+
+fn json_result(account: &Account, data: &Dataset, seconds: &[(&str, f64)], bytes: u64, output: &str) -> Value {
+    let (shape, params, report) = (data.shape(), &account.params, &account.report);
+    let logistic = params.head != HeadKind::LeastSquares;
+    json!({
+        "n": shape.n, "d": shape.d, "c": shape.c, "nnz": data.nnz(Side::X),
+        "head": params.head, "k": params.k, "ridge": params.ridge,
+        "head_ridge": logistic.then(|| head_ridge(params)), "blend": logistic.then_some(params.blend),
+        "random_features": params.features, "folds": params.folds,
+        "held_out": report.held_out, "tried": report.tried, "cut_short": report.cut_short,
+        "energy_fraction": report.embedding.energy_fraction,
+        "seconds": seconds.iter().map(|(stage, s)| ((*stage).to_owned(), json!(s))).collect::<serde_json::Map<_, _>>(),
+        "peak_memory_mb": memory::peak().map(|bytes| bytes as f64 / 1e6),
+        "model_bytes": bytes, "output": output,
+    })
+}
+
+fn summary(account: &Account, data: &Dataset, seconds: &[(&str, f64)], bytes: u64, output: &str) -> String {
+    let (params, report) = (&account.params, &account.report);
+    let [size, entries] = about(data);
+    let held = &report.held_out;
+    let mut head = match params.head {
+        HeadKind::LeastSquares => "least squares".to_owned(),
+        HeadKind::Softmax => format!("softmax, ridge {}", short(head_ridge(params))),
+        HeadKind::Independent => format!("independent labels, ridge {}", short(head_ridge(params))),
+    };
+    if params.head != HeadKind::LeastSquares && params.blend > 0.0 {
+        head.push_str(&format!(", plus {} × least squares", short(params.blend.into())));
+    }
+    if let Some(features) = &params.features {
+        head.push_str(&format!(", on {} random features of bandwidth {}", features.count, short(features.bandwidth)));
+    }
+    let percent = |v: f64| format!("{:.1}", 100.0 * v);
+    let estimate = format!(
+        "P@1 {}  P@3 {}  P@5 {}  on {} that had no part in the fit",
+        percent(held.p1),
+        percent(held.p3),
+        percent(held.p5),
+        count(held.examples, "example")
+    );
+    let k = params.k.unwrap_or_default() as u64;
+    let ridge = params.ridge.map_or_else(String::new, |ridge| format!(", ridge {}", short(ridge)));
+    let time: Vec<String> = seconds.iter().map(|(stage, s)| format!("{stage} {s:.1}")).collect();
+    let mut rows = vec![
+        size,
+        entries,
+        ("embedding", format!("{}{ridge}", count(k, "dimension"))),
+        ("head", head),
+        ("held out", estimate),
+    ];
+    rows.extend(tried(&report.tried));
+    rows.push(("seconds", time.join(", ")));
+    rows.push(("wrote", format!("{output} ({})", BinaryBytes(bytes))));
+    facts(&rows)
+}
+
+/// A line for each setting that was tried, when there was a choice.
+fn tried(tried: &[Tried]) -> Vec<(&'static str, String)> {
+    if tried.len() < 2 {
+        return Vec::new();
+    }
+    let line = |t: &Tried| {
+        let head = t.head_ridge.map_or_else(String::new, |ridge| format!(", head {}", short(ridge)));
+        let width = t
+            .random_features
+            .map_or_else(String::new, |f| format!(", {} random features of bandwidth {}", f.count, short(f.bandwidth)));
+        let [p1, p3, p5] = [t.held_out.p1, t.held_out.p3, t.held_out.p5].map(|v| 100.0 * v);
+        let (ridge, blend) = (short(t.ridge), short(t.blend.into()));
+        ("tried", format!("k {}, ridge {ridge}{head}, blend {blend}{width}: {p1:.1} {p3:.1} {p5:.1}", t.k))
+    };
+    tried.iter().map(line).collect()
+}
