@@ -61,11 +61,11 @@ pub struct HeadArgs {
     /// ls: least squares; lr: softmax, one label per example; ilr: independent labels; auto: lr where every example
     /// has one label, else ilr
     #[arg(long, value_parser = choice(HEADS), default_value = "auto")]
-    head: Option<HeadKind>,
+    head: HeadChoice,
     /// Ridge of the head: in examples or, with random features, relative to their mean square [default: chosen]
     #[arg(long, value_name = "NUMBER")]
     head_ridge: Option<f64>,
-    /// Times that the training of a head on random features sees every example [default: 6]
+    /// Times that the training of a head on random features sees every example [default: 4]
     #[arg(long, value_name = "N", requires = "random_features")]
     epochs: Option<usize>,
     /// How much of the least-squares score to add [default: chosen]
@@ -94,7 +94,7 @@ pub struct HeadArgs {
 impl HeadArgs {
     /// The kind that was asked for.
     pub fn kind(&self) -> Option<HeadKind> {
-        self.head
+        self.head.0
     }
 }
 
@@ -214,11 +214,15 @@ impl FeatureArgs {
     }
 }
 
-const HEADS: &[(&str, Option<HeadKind>)] = &[
-    ("auto", None),
-    ("ls", Some(HeadKind::LeastSquares)),
-    ("lr", Some(HeadKind::Softmax)),
-    ("ilr", Some(HeadKind::Independent)),
+/// A kind of head, or whichever suits the data.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HeadChoice(Option<HeadKind>);
+
+const HEADS: &[(&str, HeadChoice)] = &[
+    ("auto", HeadChoice(None)),
+    ("ls", HeadChoice(Some(HeadKind::LeastSquares))),
+    ("lr", HeadChoice(Some(HeadKind::Softmax))),
+    ("ilr", HeadChoice(Some(HeadKind::Independent))),
 ];
 const WEIGHTINGS: &[(&str, Weighting)] =
     &[("tfidf", Weighting::TfIdf), ("tf", Weighting::Tf), ("binary", Weighting::Binary)];

@@ -1,9 +1,12 @@
 //! Cross-fitting: h of training examples from projections that have not seen them.
 
 use super::inputs::add_intercept;
-use crate::data::{Dataset, Examples, Reweighted};
+use crate::data::{Dataset, Examples, Reweighted, Side};
 use crate::matrix::Matrix;
 use crate::{Error, Rembrandt, Result, Run};
+
+/// Data with fewer entries are copied.
+const MOST_COPIED: u64 = 1 << 27;
 
 /// A division of the examples into parts. Where an example belongs depends on its number, or that of its group, and on
 /// the seed alone.
@@ -41,9 +44,15 @@ pub fn out_of_fold(
     let n = data.shape().n;
     let mut h = Matrix::zeros(n, labels.cols());
     for fold in 0..folds.count {
-        let weights = (0..n).map(|i| f32::from(u8::from(folds.of(i) != fold))).collect();
-        let others = Reweighted::new(data, weights)?;
-        let (projection, intercept) = params.fit_projection(&others, labels, run)?;
+        // Without the others it is quicker than with weight 0, as long as they fit into memory twice. What decides is
+        // the size of the data, not where they are: the bytes of a result must not depend on that.
+        let (projection, intercept) = if data.nnz(Side::X) < MOST_COPIED {
+            let others = data.select(|i| folds.of(i) != fold)?;
+            params.fit_projection(&others, labels, run)?
+        } else {
+            let weights = (0..n).map(|i| f32::from(u8::from(folds.of(i) != fold))).collect();
+            params.fit_projection(&Reweighted::new(data, weights)?, labels, run)?
+        };
         let mut all = data.gather_features(projection.view())?;
         add_intercept(&mut all, &intercept);
         for i in (0..n).filter(|i| folds.of(*i) == fold) {

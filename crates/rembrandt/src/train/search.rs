@@ -1,7 +1,8 @@
 //! The search for good settings: one thing at a time, each as far as it helps.
 //!
 //! The ridge of the embedding matters most on text and is searched first, in a few dimensions; then the number of
-//! dimensions, doubled as long as that pays; then the strength of the head. How much of the least-squares score to add
+//! dimensions, doubled as long as that pays, on h itself where there would be too few random features for so many; then
+//! the strength of the head. How much of the least-squares score to add
 //! costs nothing to find out, and is found out for every setting.
 
 use std::time::Instant;
@@ -10,8 +11,8 @@ use super::params::{HeadKind, TrainParams, Tuning};
 use super::report::{HeldOut, Tried};
 use super::trial::{Setting, Trial};
 use crate::csr::Csr;
-use crate::data::{Dataset, Examples, Shape};
-use crate::head::{Calibration, Loss};
+use crate::data::{Dataset, Examples};
+use crate::head::{Calibration, FeatureParams, Loss};
 use crate::matrix::Matrix;
 use crate::metrics::{best_f1_thresholds, rank};
 use crate::{Result, Run};
@@ -34,6 +35,8 @@ const GAIN: f64 = 0.001;
 const GAIN_OF_DOUBLING: f64 = 0.002;
 /// Dimensions that tuning goes up to.
 pub(super) const MOST_DIMENSIONS: usize = 1024;
+/// With fewer random features for each dimension, h itself says more.
+const FEATURES_PER_DIMENSION: usize = 3;
 /// Labels of an example whose probabilities tell thresholds.
 const CANDIDATES: usize = 50;
 
@@ -69,11 +72,15 @@ pub(super) fn search(
         cut_short: false,
         single: params.head.loss() == Loss::Softmax,
     };
+    let head = params.head != HeadKind::LeastSquares;
+    // Random features are better than h itself wherever there are several for each dimension.
+    let tried = tuning.features && head && params.in_reach(shape, &TrainParams::FEATURES, tuning.budget);
+    let features = params.features.or(tried.then_some(TrainParams::FEATURES));
     let mut setting = Setting {
         k: params.first_k(shape),
         ridge: params.first_ridge(shape),
-        head_ridge: params.head_ridge(params.features.is_some()),
-        features: params.features,
+        head_ridge: params.head_ridge(features.is_some()),
+        features,
     };
     let rotations = if *tuning == Tuning::off() { 1 } else { search.rotations(shape.n) };
     for rotation in 0..rotations {
@@ -87,10 +94,6 @@ pub(super) fn search(
     }
     if tuning.k {
         search.widen(setting, shape.c.min(shape.d), run)?;
-    }
-    let head = params.head != HeadKind::LeastSquares;
-    if tuning.features && params.features.is_none() && head {
-        search.try_features(shape, run)?;
     }
     if tuning.bandwidth && params.features.is_some() && head {
         search.climb(BANDWIDTH_STEP, |s| s.features.as_mut().map(|f| &mut f.bandwidth), run)?;
@@ -195,17 +198,6 @@ impl Search<'_> {
         Ok(self.best().setting)
     }
 
-    /// Tries random features, unless they would take longer than all the tuning may.
-    fn try_features(&mut self, shape: Shape, run: &mut Run<'_>) -> Result<()> {
-        let features = TrainParams::FEATURES;
-        if self.late() || !self.params.in_reach(shape, &features, self.tuning.budget) {
-            return Ok(());
-        }
-        let head_ridge = self.params.head_ridge(true);
-        self.evaluate(Setting { features: Some(features), head_ridge, ..self.best().setting }, run)?;
-        Ok(())
-    }
-
     /// Doubles the dimensions while that helps.
     fn widen(&mut self, mut setting: Setting, most: usize, run: &mut Run<'_>) -> Result<()> {
         let most = most.min(MOST_DIMENSIONS);
@@ -220,7 +212,12 @@ impl Search<'_> {
             if gain / (self.trials.len() as f64) < GAIN_OF_DOUBLING {
                 break;
             }
-            let wider = Setting { k: (2 * setting.k).min(most), ..setting };
+            let mut wider = Setting { k: (2 * setting.k).min(most), ..setting };
+            let chosen =
+                |f: &FeatureParams| self.params.features.is_none() && f.count < FEATURES_PER_DIMENSION * wider.k;
+            if wider.features.as_ref().is_some_and(chosen) {
+                (wider.features, wider.head_ridge) = (None, self.params.head_ridge(false));
+            }
             let before = self.best().held_out.quality(self.single);
             for trial in &mut self.trials {
                 trial.embed(wider.k, wider.ridge, run)?;
