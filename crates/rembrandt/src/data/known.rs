@@ -124,25 +124,30 @@ impl Known {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Numbering {
     known: NameIndex,
+    /// How many are known: the number of the first that is not.
+    first: u32,
     new: Vocabulary,
 }
 
 impl Numbering {
     pub(super) fn after(known: NameIndex) -> Numbering {
-        Numbering { known, new: Vocabulary::default() }
+        Numbering { first: known.len() as u32, known, new: Vocabulary::default() }
     }
 
     /// The number of a word, a new one when it is new; `None` when all numbers below 2³² − 1 are taken.
+    #[inline]
     pub(super) fn id(&mut self, word: &str) -> Option<u32> {
-        if let Some(id) = self.known.id(word) {
-            return Some(id);
+        // Training reads without known words, and words are most of its work.
+        if self.first == 0 {
+            return self.new.id(word);
         }
-        self.new.id(word)?.checked_add(self.known.len() as u32).filter(|id| *id < u32::MAX)
+        let new = |id: u32| id.checked_add(self.first).filter(|id| *id < u32::MAX);
+        self.known.id(word).or_else(|| self.new.id(word).and_then(new))
     }
 
     /// The word with a number that was given.
     pub(super) fn word(&self, id: u32) -> &str {
-        self.known.name(id).unwrap_or_else(|| self.new.word(id - self.known.len() as u32))
+        self.known.name(id).unwrap_or_else(|| self.new.word(id - self.first))
     }
 
     /// The words that are known.

@@ -80,7 +80,8 @@ impl Column {
     #[inline(always)]
     pub(super) fn number(&mut self, number: u64) -> Result<Option<u32>, String> {
         if number >= self.limit {
-            return self.beyond(number);
+            self.check_beyond(number)?;
+            return Ok(None);
         }
         self.width = self.width.max(number + 1);
         Ok(Some(number as u32))
@@ -91,11 +92,12 @@ impl Column {
         if self.axis.words { show(self.words.word(id)) } else { id.to_string() }
     }
 
+    /// Refuses a number that is not merely unknown.
     #[cold]
-    fn beyond(&self, number: u64) -> Result<Option<u32>, String> {
+    fn check_beyond(&self, number: u64) -> Result<(), String> {
         let Column { kind, letter, .. } = self;
         match self.axis.promised {
-            _ if number < self.axis.promised.unwrap_or(u32::MAX).into() => Ok(None),
+            _ if number < self.axis.promised.unwrap_or(u32::MAX).into() => Ok(()),
             Some(promised) => Err(format!("{kind} id {number} is beyond the header, which says {letter} = {promised}")),
             None => Err(too_large(kind, &number.to_string())),
         }
