@@ -9,6 +9,7 @@
 use faer::{Accum, Par, linalg::matmul::matmul};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::kernel::elementwise::cos_turns;
@@ -159,13 +160,15 @@ fn median_distance(h: MatRef<'_>, seed: u64) -> f64 {
     } else {
         (0..SAMPLE).map(|_| (unit(&mut rng) * h.rows() as f64) as usize).collect()
     };
-    let mut distances = Vec::with_capacity(sample.len() * sample.len() / 2);
-    for (at, i) in sample.iter().enumerate() {
-        for j in sample[..at].iter().filter(|j| *j != i) {
-            let pairs = h.row(*i).iter().zip(h.row(*j));
-            distances.push(pairs.map(|(a, b)| (f64::from(*a) - f64::from(*b)).powi(2)).sum::<f64>());
-        }
-    }
+    let before = |at: usize| {
+        let i = sample[at];
+        let others = sample[..at].iter().filter(move |j| **j != i);
+        others.map(move |j| {
+            let pairs = h.row(i).iter().zip(h.row(*j));
+            pairs.map(|(a, b)| (f64::from(*a) - f64::from(*b)).powi(2)).sum::<f64>()
+        })
+    };
+    let mut distances: Vec<f64> = (0..sample.len()).into_par_iter().flat_map_iter(before).collect();
     if distances.is_empty() {
         return 0.0;
     }

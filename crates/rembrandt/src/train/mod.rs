@@ -36,6 +36,7 @@ mod fit;
 mod params;
 mod report;
 mod search;
+mod thresholds;
 mod trial;
 
 pub use fit::Trained;

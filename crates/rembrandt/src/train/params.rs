@@ -21,6 +21,8 @@ pub(super) const FIRST_RIDGE: f64 = 4.0;
 const GRADIENTS: f64 = 30.0;
 /// Operations a second that heads are trained with, about: decides what is out of reach.
 const SPEED: f64 = 1e11;
+/// What nobody would mind waiting for.
+const NO_TIME: Duration = Duration::from_secs(1);
 /// A head is out of reach when it takes this many seconds or more.
 const OUT_OF_REACH: f64 = 7200.0;
 
@@ -86,7 +88,7 @@ pub struct TrainParams {
 }
 
 impl TrainParams {
-    /// The random features that tuning tries.
+    /// The random features that tuning tries; twice as many where that takes no time.
     pub const FEATURES: FeatureParams =
         FeatureParams { kernel: Kernel::Gaussian, quasi: true, count: 1000, bandwidth: 4.0, seed: 1 };
 
@@ -150,6 +152,12 @@ impl TrainParams {
     pub(super) fn head_work(&self, shape: Shape, k: usize, features: Option<&FeatureParams>) -> f64 {
         let (width, sweeps) = features.map_or((k, GRADIENTS), |f| (f.count, self.descent.epochs as f64));
         4.0 * shape.n as f64 * shape.c as f64 * width as f64 * sweeps
+    }
+
+    /// The random features to try.
+    pub(super) fn default_features(&self, shape: Shape) -> FeatureParams {
+        let more = FeatureParams { count: 2 * Self::FEATURES.count, ..Self::FEATURES };
+        if self.in_reach(shape, &more, NO_TIME) { more } else { Self::FEATURES }
     }
 
     /// Whether a head on random features would be trained within a time.

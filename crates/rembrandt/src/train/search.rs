@@ -9,12 +9,12 @@ use std::time::Instant;
 
 use super::params::{HeadKind, TrainParams, Tuning};
 use super::report::{HeldOut, Tried};
+use super::thresholds::thresholds;
 use super::trial::{Setting, Trial};
 use crate::csr::Csr;
 use crate::data::{Dataset, Examples};
 use crate::head::{Calibration, FeatureParams, Loss};
 use crate::matrix::Matrix;
-use crate::metrics::{best_f1_thresholds, rank};
 use crate::{Result, Run};
 
 /// Examples that should decide; with fewer in a part, several parts do in turn.
@@ -35,10 +35,10 @@ const GAIN: f64 = 0.001;
 const GAIN_OF_DOUBLING: f64 = 0.002;
 /// Dimensions that tuning goes up to.
 pub(super) const MOST_DIMENSIONS: usize = 1024;
+/// Random features of trials, at most.
+const QUICK_FEATURES: usize = 500;
 /// With fewer random features for each dimension, h itself says more.
 const FEATURES_PER_DIMENSION: usize = 3;
-/// Labels of an example whose probabilities tell thresholds.
-const CANDIDATES: usize = 50;
 
 /// What the search found.
 pub(super) struct Chosen {
@@ -74,19 +74,24 @@ pub(super) fn search(
     };
     let head = params.head != HeadKind::LeastSquares;
     // Random features are better than h itself wherever there are several for each dimension.
-    let tried = tuning.features && head && params.in_reach(shape, &TrainParams::FEATURES, tuning.budget);
-    let features = params.features.or(tried.then_some(TrainParams::FEATURES));
+    let usual = params.default_features(shape);
+    let tried = tuning.features && head && params.in_reach(shape, &usual, tuning.budget);
+    let features = params.features.or(tried.then_some(usual));
     let mut setting = Setting {
         k: params.first_k(shape),
         ridge: params.first_ridge(shape),
         head_ridge: params.head_ridge(features.is_some()),
         features,
     };
-    let rotations = if *tuning == Tuning::off() { 1 } else { search.rotations(shape.n) };
+    let choice = *tuning != Tuning::off();
+    let rotations = if choice { search.rotations(shape.n) } else { 1 };
     for rotation in 0..rotations {
         let mut trial = Trial::new(data, params, groups, rotation)?;
         trial.embed(setting.k, setting.ridge, run)?;
         search.trials.push(trial);
+    }
+    if choice {
+        setting.features = setting.features.map(quick);
     }
     search.evaluate(setting, run)?;
     if tuning.ridge {
@@ -101,7 +106,15 @@ pub(super) fn search(
     if tuning.strength && head {
         search.climb(HEAD_RIDGE_STEP, |s| Some(&mut s.head_ridge), run)?;
     }
-    search.finish(data)
+    if choice {
+        search.settle(features, run)?;
+    }
+    search.finish()
+}
+
+/// Fewer random features tell as well which settings are better, in less time.
+fn quick(features: FeatureParams) -> FeatureParams {
+    FeatureParams { count: features.count.min(QUICK_FEATURES), ..features }
 }
 
 struct Search<'a> {
@@ -143,27 +156,28 @@ impl Search<'_> {
             true => &BLENDS[..],
             false => std::slice::from_ref(&self.params.blend),
         };
-        let mut found: Option<Best> = None;
-        for blend in blends {
-            let scores: Vec<Matrix> = scored.iter().map(|scored| scored.blended(*blend)).collect();
-            let parts: Vec<HeldOut> = self.trials.iter().zip(&scores).map(|(trial, s)| trial.precision(s)).collect();
-            let held_out = mean(&parts);
-            if found.as_ref().is_none_or(|f| held_out.quality(self.single) > f.held_out.quality(self.single)) {
-                found = Some(Best { setting, blend: *blend, held_out, scores });
+        let parts: Vec<Vec<HeldOut>> =
+            self.trials.iter().zip(&scored).map(|(trial, scored)| trial.precision(scored, blends)).collect();
+        let mean_of = |b: usize| mean(&parts.iter().map(|part| part[b]).collect::<Vec<_>>());
+        let (mut blend, mut held_out) = (blends[0], mean_of(0));
+        for (b, other) in blends.iter().enumerate().skip(1) {
+            let found = mean_of(b);
+            if found.quality(self.single) > held_out.quality(self.single) {
+                (blend, held_out) = (*other, found);
             }
         }
-        let Some(found) = found else { unreachable!("there is at least one blend") };
         self.tried.push(Tried {
             k: setting.k,
             ridge: setting.ridge,
             head_ridge: (!least_squares).then_some(setting.head_ridge),
-            blend: found.blend,
+            blend,
             random_features: setting.features,
-            held_out: found.held_out,
+            held_out,
         });
-        let quality = found.held_out.quality(self.single);
+        let quality = held_out.quality(self.single);
         if self.best.as_ref().is_none_or(|best| quality > best.held_out.quality(self.single) + GAIN) {
-            self.best = Some(found);
+            let scores = scored.iter().map(|scored| scored.blended(blend)).collect();
+            self.best = Some(Best { setting, blend, held_out, scores });
         }
         Ok(quality)
     }
@@ -230,13 +244,25 @@ impl Search<'_> {
         Ok(())
     }
 
+    /// Tries the best setting again as it will be, when it was tried with fewer random features.
+    fn settle(&mut self, features: Option<FeatureParams>, run: &mut Run<'_>) -> Result<()> {
+        let mut setting = self.best().setting;
+        let (Some(quick), Some(all)) = (&mut setting.features, features) else { return Ok(()) };
+        if quick.count < all.count {
+            quick.count = all.count;
+            self.best = None;
+            self.evaluate(setting, run)?;
+        }
+        Ok(())
+    }
+
     /// Probabilities and thresholds from what the best settings made of the examples that decide.
-    fn finish(self, data: &Dataset) -> Result<Chosen> {
+    fn finish(self) -> Result<Chosen> {
         let Search { mut trials, tried, best, cut_short, params, .. } = self;
         let Best { setting, blend, held_out, scores } = best.expect("a setting was tried");
         let (all, truth) = together(&scores, &trials);
         let calibration = Calibration::fit(params.head.loss(), &all, truth.view());
-        let thresholds = thresholds(&calibration, all, data)?;
+        let thresholds = thresholds(&calibration, all, truth.view())?;
         let start = std::mem::replace(&mut trials[0].embedding, Matrix::zeros(0, 0));
         Ok(Chosen { setting, blend, held_out, calibration, thresholds, start, tried, cut_short })
     }
@@ -257,21 +283,4 @@ fn together(scores: &[Matrix], trials: &[Trial<'_>]) -> (Matrix, Csr) {
     let mut truth = Csr::new(true);
     trials.iter().for_each(|t| truth.extend_rows(t.truth().view(), 0, t.truth().rows()));
     (Matrix::from_vec(truth.rows(), cols, all), truth)
-}
-
-/// Where predicting a label pays, by the probabilities of examples that were held out.
-fn thresholds(calibration: &Calibration, mut scores: Matrix, data: &Dataset) -> Result<Vec<f32>> {
-    let mut probabilities = Csr::new(false);
-    for i in 0..scores.rows() {
-        let row = scores.row_mut(i);
-        calibration.apply(row);
-        let mut best = rank(row, CANDIDATES);
-        best.sort_unstable();
-        best.iter().for_each(|label| probabilities.push(*label, calibration.probability(row[*label as usize])));
-        probabilities.end_row();
-    }
-    let moments = data.moments(crate::Side::Y)?;
-    let prior: Vec<f64> =
-        moments.sum.iter().map(|sum| (sum / moments.weight.max(f64::MIN_POSITIVE)).min(1.0)).collect();
-    best_f1_thresholds(probabilities.view(), &prior)
 }

@@ -5,7 +5,7 @@ use super::report::HeldOut;
 use crate::csr::Csr;
 use crate::data::{Dataset, Examples, Shape};
 use crate::head::out_of_fold;
-use crate::head::{FeatureParams, Folds, Inputs, RandomFeatures, Targets, add_intercept, add_scaled, least_squares};
+use crate::head::{FeatureParams, Folds, Inputs, RandomFeatures, Targets, add_intercept, least_squares};
 use crate::matrix::Matrix;
 use crate::metrics::{precision_at, rank};
 use crate::{Rembrandt, Result, Run};
@@ -26,6 +26,8 @@ const SAMPLE: u64 = 0x5a3e;
 const FEW_EXAMPLES: usize = 20_000;
 /// Parts for that.
 const CROSS_PARTS: usize = 3;
+/// Steps of the regressions that find the embedding of a part; more would hardly change it.
+const EMBEDDING_STEPS: usize = 6;
 /// Trials compare; they need not reach the optimum as closely as the head that is kept.
 const TOLERANCE: f64 = 0.05;
 
@@ -113,7 +115,9 @@ impl<'a> Trial<'a> {
     /// Fits the embedding in `k` dimensions, beginning with what there is of it.
     pub fn embed(&mut self, k: usize, ridge: f64, run: &mut Run<'_>) -> Result<()> {
         let start = (self.embedding.cols() > 0).then_some(&self.embedding);
-        self.embedding = self.rembrandt(k, ridge).fit_labels(start, &self.fit, run)?;
+        let params = self.rembrandt(k, ridge);
+        let params = Rembrandt { cg_steps: params.cg_steps.min(EMBEDDING_STEPS), ..params };
+        self.embedding = params.fit_labels(start, &self.fit, run)?;
         self.projected = None;
         Ok(())
     }
@@ -177,22 +181,29 @@ impl<'a> Trial<'a> {
         self.project(setting, run)?;
         let Some(projected) = &self.projected else { unreachable!("just projected") };
         let squares = least_squares(&prefix(&self.embedding, setting.k), prefix(&projected.check, setting.k).view());
-        Ok(self.precision(&squares))
+        Ok(self.precision(&Scored { logistic: None, squares }, &[0.0])[0])
     }
 
-    /// How good scores of the examples that decide are.
-    pub fn precision(&self, scores: &Matrix) -> HeldOut {
-        let labels = self.check.labels.view();
+    /// How good the scores of the examples that decide are, for each of some blends.
+    pub fn precision(&self, scored: &Scored, blends: &[f32]) -> Vec<HeldOut> {
+        let (labels, n) = (self.check.labels.view(), scored.squares.rows());
         let each = |i: usize| {
             let weight = self.check.weights.as_ref().map_or(1.0, |w| f64::from(w[i]));
             let (truth, _) = labels.row(i);
-            let ranked = rank(scores.row(i), 5);
-            [1, 3, 5].map(|k| weight * precision_at(truth, &ranked, k))
+            let mut row = vec![0.0; scored.squares.cols()];
+            let of = |blend: &f32| {
+                scored.blend_row(i, *blend, &mut row);
+                let ranked = rank(&row, 5);
+                [1, 3, 5].map(|k| weight * precision_at(truth, &ranked, k))
+            };
+            blends.iter().map(of).collect::<Vec<_>>()
         };
-        let each: Vec<[f64; 3]> = (0..scores.rows()).into_par_iter().map(each).collect();
-        let total = self.check.weights.as_ref().map_or(scores.rows() as f64, |w| w.iter().map(|w| f64::from(*w)).sum());
-        let mean = |j: usize| each.iter().map(|row| row[j]).sum::<f64>() / total.max(f64::MIN_POSITIVE);
-        HeldOut { examples: scores.rows() as u64, p1: mean(0), p3: mean(1), p5: mean(2) }
+        let each: Vec<Vec<[f64; 3]>> = (0..n).into_par_iter().map(each).collect();
+        let total = self.check.weights.as_ref().map_or(n as f64, |w| w.iter().map(|w| f64::from(*w)).sum());
+        let mean =
+            |blend: usize, j: usize| each.iter().map(|row| row[blend][j]).sum::<f64>() / total.max(f64::MIN_POSITIVE);
+        let held_out = |b: usize| HeldOut { examples: n as u64, p1: mean(b, 0), p3: mean(b, 1), p5: mean(b, 2) };
+        (0..blends.len()).map(held_out).collect()
     }
 }
 
@@ -205,10 +216,16 @@ pub(super) struct Scored {
 impl Scored {
     /// logistic + blend·least squares; the latter alone where there is no logistic head.
     pub fn blended(&self, blend: f32) -> Matrix {
-        let Some(logistic) = &self.logistic else { return self.squares.clone() };
-        let mut scores = logistic.clone();
-        add_scaled(&mut scores, blend, &self.squares);
+        let mut scores = Matrix::zeros(self.squares.rows(), self.squares.cols());
+        (0..scores.rows()).for_each(|i| self.blend_row(i, blend, scores.row_mut(i)));
         scores
+    }
+
+    fn blend_row(&self, i: usize, blend: f32, out: &mut [f32]) {
+        out.copy_from_slice(self.squares.row(i));
+        if let Some(logistic) = &self.logistic {
+            out.iter_mut().zip(logistic.row(i)).for_each(|(s, l)| *s = l + blend * *s);
+        }
     }
 }
 

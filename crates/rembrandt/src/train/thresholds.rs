@@ -1,0 +1,90 @@
+//! From which probability on a label is predicted, so that F1 is largest on examples that were held out.
+//!
+//! A label with a handful of true examples among them would get a threshold that suits just these. Such labels share one,
+//! the best for all labels together.
+
+use crate::Result;
+use crate::csr::{Csr, CsrRef};
+use crate::head::Calibration;
+use crate::matrix::Matrix;
+use crate::metrics::{DEFAULT_THRESHOLD, best_f1_thresholds_on, rank};
+
+/// Labels of an example that may be predicted, at most.
+const CANDIDATES: usize = 50;
+/// True examples that a threshold of its own takes.
+const ENOUGH: usize = 20;
+
+/// A threshold for each label, from scores of all labels and the true ones.
+pub(super) fn thresholds(calibration: &Calibration, mut scores: Matrix, truth: CsrRef<'_>) -> Result<Vec<f32>> {
+    let c = scores.cols();
+    let mut probabilities = Csr::new(false);
+    for i in 0..scores.rows() {
+        let row = scores.row_mut(i);
+        calibration.apply(row);
+        let mut best = rank(row, CANDIDATES);
+        best.sort_unstable();
+        best.iter().for_each(|label| probabilities.push(*label, calibration.probability(row[*label as usize])));
+        probabilities.end_row();
+    }
+    let mut counts = vec![0; c];
+    truth.ids.iter().for_each(|label| counts[*label as usize] += 1);
+    let shared = pooled(probabilities.view(), truth);
+    let own = best_f1_thresholds_on(probabilities.view(), truth, c)?;
+    Ok(own.into_iter().zip(counts).map(|(own, count)| if count >= ENOUGH { own } else { shared }).collect())
+}
+
+/// The threshold that is best when all labels have the same.
+fn pooled(probabilities: CsrRef<'_>, truth: CsrRef<'_>) -> f32 {
+    let mut pairs: Vec<(f32, bool)> = Vec::with_capacity(probabilities.nnz());
+    for i in 0..probabilities.rows() {
+        let (held, _) = truth.row(i);
+        pairs.extend(probabilities.entries(i).map(|(label, p)| (p, held.binary_search(&(label as u32)).is_ok())));
+    }
+    pairs.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
+    let (mut hits, mut best, mut threshold) = (0.0, 0.0, DEFAULT_THRESHOLD);
+    for (i, (p, hit)) in pairs.iter().enumerate() {
+        hits += f64::from(u8::from(*hit));
+        let f1 = 2.0 * hits / ((i + 1) as f64 + truth.nnz() as f64);
+        // A threshold cannot part equal probabilities.
+        if f1 > best && pairs.get(i + 1).is_none_or(|next| next.0 < *p) {
+            (best, threshold) = (f1, *p);
+        }
+    }
+    threshold
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::head::Loss;
+
+    #[test]
+    fn frequent_labels_have_their_own_and_rare_ones_share() {
+        // Label 0 is true from score 1 on, label 1 from score -1 on, each with 50 examples; label 2 is rare.
+        let n = 100;
+        let score = |i: usize| if i < 50 { 2.0 } else { -2.0 };
+        let scores = Matrix::from_fn(n, 3, |i, j| score(i) + [0.0, -2.0, -4.0][j]);
+        let mut truth = Csr::new(true);
+        for i in 0..n {
+            if i < 50 {
+                truth.push(0, 1.0);
+                truth.push(1, 1.0);
+            }
+            if i < 3 {
+                truth.push(2, 1.0);
+            }
+            truth.end_row();
+        }
+        let sigmoid = |t: f32| 1.0 / (1.0 + (-t).exp());
+        let found = thresholds(&Calibration::identity(Loss::Independent), scores, truth.view()).unwrap();
+        assert_eq!(found[..2], [sigmoid(2.0), sigmoid(0.0)]);
+        // All of labels 0 and 1 and none of label 2: 100 right of 100, 103 true.
+        assert_eq!(found[2], sigmoid(0.0));
+    }
+
+    #[test]
+    fn nothing_to_learn_from_gives_the_default() {
+        let found = thresholds(&Calibration::identity(Loss::Softmax), Matrix::zeros(0, 4), Csr::new(true).view());
+        assert_eq!(found.unwrap(), [DEFAULT_THRESHOLD; 4]);
+    }
+}
