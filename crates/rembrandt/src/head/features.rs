@@ -17,7 +17,7 @@ use crate::matrix::{MatRef, Matrix};
 use crate::{Error, Result};
 
 /// Rows whose distances tell the bandwidth.
-const SAMPLE: usize = 1000;
+const SAMPLE: usize = 500;
 /// Streams of the generator beyond those of the dimensions.
 const PHASES: u64 = 1 << 40;
 const SCALES: u64 = 1 << 41;
@@ -152,7 +152,7 @@ fn student(seed: u64, i: usize, degrees: usize) -> f64 {
     (degrees as f64 / square).sqrt()
 }
 
-/// The median squared distance of pairs of at most 1000 rows.
+/// The median squared distance of pairs of at most 500 rows.
 fn median_distance(h: MatRef<'_>, seed: u64) -> f64 {
     let mut rng = generator(seed, SCALES - 1);
     let sample: Vec<usize> = if h.rows() <= SAMPLE {

@@ -99,7 +99,7 @@ impl TrainParams {
             head,
             k: None,
             ridge: None,
-            embedding: Rembrandt { passes: 1, ..Rembrandt::default() },
+            embedding: Rembrandt { passes: 1, cg_steps: 7, ..Rembrandt::default() },
             logistic: LogisticParams { ridge: 16.0, ..LogisticParams::new(head.loss()) },
             descent: Descent { loss: head.loss(), epochs: 4, step, momentum: 0.5, shrink: 0.001, ..Descent::default() },
             blend: if head == HeadKind::Independent { 4.0 } else { 0.0 },
