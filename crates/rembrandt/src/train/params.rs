@@ -94,14 +94,15 @@ impl TrainParams {
 
     /// The defaults for a kind of head.
     pub fn new(head: HeadKind) -> TrainParams {
-        let step = if head == HeadKind::Softmax { 3.0 } else { 1.0 };
+        // Under softmax labels depend on each other, and the way to the optimum is longer.
+        let (step, epochs) = if head == HeadKind::Softmax { (3.0, 10) } else { (1.0, 4) };
         TrainParams {
             head,
             k: None,
             ridge: None,
             embedding: Rembrandt { passes: 1, cg_steps: 7, ..Rembrandt::default() },
             logistic: LogisticParams { ridge: 16.0, ..LogisticParams::new(head.loss()) },
-            descent: Descent { loss: head.loss(), epochs: 4, step, momentum: 0.5, shrink: 0.001, ..Descent::default() },
+            descent: Descent { loss: head.loss(), epochs, step, momentum: 0.5, shrink: 0.001, ..Descent::default() },
             blend: if head == HeadKind::Independent { 4.0 } else { 0.0 },
             features: None,
             folds: 3,
@@ -156,8 +157,11 @@ impl TrainParams {
 
     /// The random features to try.
     pub(super) fn default_features(&self, shape: Shape) -> FeatureParams {
-        let more = FeatureParams { count: 2 * Self::FEATURES.count, ..Self::FEATURES };
-        if self.in_reach(shape, &more, NO_TIME) { more } else { Self::FEATURES }
+        // Classes are told apart by finer differences than labels that go together.
+        let bandwidth = if self.head == HeadKind::Softmax { 0.5 } else { Self::FEATURES.bandwidth };
+        let usual = FeatureParams { bandwidth, ..Self::FEATURES };
+        let more = FeatureParams { count: 2 * usual.count, ..usual };
+        if self.in_reach(shape, &more, NO_TIME) { more } else { usual }
     }
 
     /// Whether a head on random features would be trained within a time.

@@ -73,10 +73,12 @@ pub(super) fn search(
         single: params.head.loss() == Loss::Softmax,
     };
     let head = params.head != HeadKind::LeastSquares;
-    // Random features are better than h itself wherever there are several for each dimension.
     let usual = params.default_features(shape);
     let tried = tuning.features && head && params.in_reach(shape, &usual, tuning.budget);
-    let features = params.features.or(tried.then_some(usual));
+    let all = params.features.or(tried.then_some(usual));
+    // For independent labels random features are better than h itself wherever there are several for each dimension, and
+    // the search begins with them; for classes that depends, and they are tried later.
+    let features = all.filter(|_| params.features.is_some() || !search.single);
     let mut setting = Setting {
         k: params.first_k(shape),
         ridge: params.first_ridge(shape),
@@ -100,14 +102,22 @@ pub(super) fn search(
     if tuning.k {
         search.widen(setting, shape.c.min(shape.d), run)?;
     }
-    if tuning.bandwidth && params.features.is_some() && head {
+    if features.is_none()
+        && let Some(all) = all
+        && !search.late()
+    {
+        let setting =
+            Setting { features: Some(quick(all)), head_ridge: params.head_ridge(true), ..search.best().setting };
+        search.evaluate(setting, run)?;
+    }
+    if tuning.bandwidth && head && (params.features.is_some() || search.single) {
         search.climb(BANDWIDTH_STEP, |s| s.features.as_mut().map(|f| &mut f.bandwidth), run)?;
     }
     if tuning.strength && head {
         search.climb(HEAD_RIDGE_STEP, |s| Some(&mut s.head_ridge), run)?;
     }
     if choice {
-        search.settle(features, run)?;
+        search.settle(all, run)?;
     }
     search.finish()
 }
