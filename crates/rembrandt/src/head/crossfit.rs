@@ -66,7 +66,6 @@ pub fn out_of_fold(
 mod tests {
     use super::*;
     use crate::data::Rows;
-    use crate::head::{Inputs, LogisticParams, Loss, Selection, Targets, project};
 
     fn example(rows: &mut Rows, i: u32) {
         // The label is told by one feature; the others are noise that an unregularised fit would learn by heart.
@@ -119,24 +118,5 @@ mod tests {
         let mut sizes = [0; 4];
         (0..10_000).for_each(|i| sizes[folds.of(i)] += 1);
         assert!(sizes.iter().all(|size| (2300..2700).contains(size)), "{sizes:?}");
-    }
-
-    #[test]
-    fn selection_ranks_what_it_tried() {
-        let (params, run) = (Rembrandt::new(4), &mut Run::default());
-        let all = data(|_| true);
-        let embedding = params.fit(&all, run).unwrap();
-        let mut rows = Rows::new();
-        (0..300).for_each(|i| example(&mut rows, i));
-        let h = project(&embedding, rows.x.view());
-        let targets = Targets { labels: rows.y.view(), count: 5, example_weights: None, label_weights: None };
-        let selection =
-            Selection { ridges: &[1.0, 1e6], blends: &[0.0, 2.0], folds: Folds { count: 3, seed: 1, groups: None } };
-        let head = LogisticParams { steps: 30, ..LogisticParams::new(Loss::Softmax) };
-        let tried = selection.choose(&head, (h.view(), None), targets, &embedding.labels, run).unwrap();
-        assert_eq!(tried.len(), 4);
-        assert!(tried.is_sorted_by(|a, b| a.quality >= b.quality), "{tried:?}");
-        assert!(tried[0].quality > 0.95, "{tried:?}");
-        assert!(head.fit(Inputs::new(h.view(), None), targets, run).is_ok());
     }
 }

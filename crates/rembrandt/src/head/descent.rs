@@ -20,7 +20,7 @@ use super::curvature::gram;
 use super::inputs::Inputs;
 use super::logistic::Logistic;
 use super::objective::{Loss, Objective, Targets};
-use super::select::Part;
+use super::part::Part;
 use crate::csr::CsrRef;
 use crate::matrix::{MatRef, Matrix};
 use crate::{Error, Result, Run};

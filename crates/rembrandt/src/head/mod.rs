@@ -12,7 +12,7 @@
 //! passes. P was fitted to the training examples, whose h are therefore better
 //! than those of new examples will be, and a head trained on them trusts h too much: [`out_of_fold`] computes h of
 //! training examples with projections that have not seen them. The two kinds of scores add up to better ones than
-//! either; [`Selection`] finds out how much of each to take, and the ridge.
+//! either; [`train`](crate::train) finds out how much of each to take.
 
 mod calibrate;
 mod crossfit;
@@ -22,9 +22,9 @@ mod features;
 mod inputs;
 mod logistic;
 mod objective;
+mod part;
 #[cfg(test)]
 mod problem;
-mod select;
 
 pub use calibrate::Calibration;
 pub use crossfit::{Folds, out_of_fold};
@@ -34,7 +34,6 @@ pub use inputs::{Inputs, project};
 pub(crate) use inputs::{STRIP, add_intercept};
 pub use logistic::{Logistic, LogisticParams, LogisticReport};
 pub use objective::{Loss, Targets};
-pub use select::{Selection, Tried};
 
 use crate::matrix::{MatRef, Matrix};
 use crate::solve::orth;

@@ -36,6 +36,8 @@ mod fit;
 mod params;
 mod report;
 mod search;
+#[cfg(test)]
+mod tests;
 mod thresholds;
 mod trial;
 

@@ -10,12 +10,12 @@ use std::time::Instant;
 use super::params::{HeadKind, TrainParams, Tuning};
 use super::report::{HeldOut, Tried};
 use super::thresholds::thresholds;
-use super::trial::{Setting, Trial};
+use super::trial::{PARTS, Setting, Trial};
 use crate::csr::Csr;
 use crate::data::{Dataset, Examples};
 use crate::head::{Calibration, FeatureParams, Loss};
 use crate::matrix::Matrix;
-use crate::{Result, Run};
+use crate::{Error, Result, Run};
 
 /// Examples that should decide; with fewer in a part, several parts do in turn.
 const ENOUGH_DECIDING: usize = 5000;
@@ -87,10 +87,16 @@ pub(super) fn search(
     };
     let choice = *tuning != Tuning::off();
     let rotations = if choice { search.rotations(shape.n) } else { 1 };
-    for rotation in 0..rotations {
+    for rotation in 0..PARTS {
         let mut trial = Trial::new(data, params, groups, rotation)?;
-        trial.embed(setting.k, setting.ridge, run)?;
-        search.trials.push(trial);
+        if search.trials.len() < rotations && !trial.is_hollow() {
+            trial.embed(setting.k, setting.ridge, run)?;
+            search.trials.push(trial);
+        }
+    }
+    if search.trials.is_empty() {
+        let reason = format!("{} examples are too few, or too much alike, to hold some of them out", shape.n);
+        return Err(Error::Data(reason));
     }
     if choice {
         setting.features = setting.features.map(quick);
@@ -149,7 +155,7 @@ struct Best {
 
 impl Search<'_> {
     fn rotations(&self, n: usize) -> usize {
-        ENOUGH_DECIDING.div_ceil((n / super::trial::PARTS).max(1)).clamp(1, MOST_TRIALS)
+        ENOUGH_DECIDING.div_ceil((n / PARTS).max(1)).clamp(1, MOST_TRIALS)
     }
 
     /// Whether the time is over.

@@ -20,7 +20,7 @@ pub(super) const MOST_SCORES: usize = 1 << 27;
 /// Examples that decide, at most.
 pub(super) const MOST_DECIDING: usize = 20_000;
 /// Seeds of the division and of the sample of a large data set.
-const DIVISION: u64 = 0x5eed;
+pub(super) const DIVISION: u64 = 0x5eed;
 const SAMPLE: u64 = 0x5a3e;
 /// With at most this many examples, a part would be too few for the head: it is cross-fitted to all that do not decide.
 const FEW_EXAMPLES: usize = 20_000;
@@ -105,6 +105,11 @@ impl<'a> Trial<'a> {
             embedding: Matrix::zeros(shape.c, 0),
             projected: None,
         })
+    }
+
+    /// Whether a part has no examples: few examples, or a group of near copies, may leave one empty.
+    pub fn is_hollow(&self) -> bool {
+        [&self.fit, &self.head.data, &self.check.data].iter().any(|part| part.shape().n == 0)
     }
 
     /// True labels of the examples that decide.

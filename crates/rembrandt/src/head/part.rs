@@ -1,0 +1,23 @@
+//! Some of the examples of a head, in an order of their own.
+
+use super::objective::Targets;
+use crate::csr::Csr;
+use crate::matrix::{MatRef, Matrix};
+
+/// Some of the examples.
+pub(crate) struct Part {
+    pub h: Matrix,
+    pub labels: Csr,
+    pub weights: Option<Vec<f32>>,
+}
+
+impl Part {
+    pub fn new(h: MatRef<'_>, targets: &Targets<'_>, rows: &[usize]) -> Part {
+        let mut labels = Csr::new(targets.labels.values.is_none());
+        rows.iter().for_each(|i| labels.extend_rows(targets.labels, *i, i + 1));
+        let mut part = Matrix::zeros(rows.len(), h.cols());
+        rows.iter().enumerate().for_each(|(to, from)| part.row_mut(to).copy_from_slice(h.row(*from)));
+        let weights = targets.example_weights.map(|w| rows.iter().map(|i| w[*i]).collect());
+        Part { h: part, labels, weights }
+    }
+}

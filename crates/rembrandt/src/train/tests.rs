@@ -1,0 +1,185 @@
+//! What training promises.
+
+use std::time::Duration;
+
+use super::trial::{Setting, Trial};
+use super::{HeadKind, TrainParams, Trained, Tuning};
+use crate::data::{Dataset, Examples, Rows};
+use crate::head::{FeatureParams, Folds, Head};
+use crate::metrics::Propensity;
+use crate::{Error, Run};
+
+const D: usize = 60;
+const C: usize = 8;
+
+/// A number below `below` that follows from two others.
+fn mix(a: usize, b: usize, below: usize) -> usize {
+    let key = (a as u64) << 32 | b as u64;
+    (xxhash_rust::xxh3::xxh3_64(&key.to_le_bytes()) % below as u64) as usize
+}
+
+/// Two features tell the first label of an example, the others are noise; every other example has a second label.
+fn rows(n: usize, relabel: impl Fn(usize) -> usize) -> Rows {
+    let mut rows = Rows::new();
+    for i in 0..n {
+        let label = mix(i, 0, C);
+        let mut features = vec![2 * label, 2 * label + 1];
+        features.extend((1..6).map(|j| 2 * C + mix(i, j, D - 2 * C)));
+        features.sort_unstable();
+        features.dedup();
+        features.iter().for_each(|id| rows.x.push(*id as u32, 1.0));
+        rows.x.end_row();
+        let mut labels = vec![(label + relabel(i)) % C, (label + i % 2) % C];
+        labels.sort_unstable();
+        labels.dedup();
+        labels.iter().for_each(|id| rows.y.push(*id as u32, 1.0));
+        rows.y.end_row();
+    }
+    rows
+}
+
+fn data(n: usize) -> Dataset {
+    Dataset::from_rows(&rows(n, |_| 0), D, C).unwrap()
+}
+
+fn fit(params: &TrainParams, data: &Dataset, tuning: &Tuning) -> Trained {
+    params.fit(data, tuning, &mut Run::default()).unwrap()
+}
+
+fn everything() -> Tuning {
+    Tuning::within(Duration::from_secs(3600))
+}
+
+#[test]
+fn training_is_the_same_for_any_number_of_threads() {
+    let data = data(400);
+    for kind in [HeadKind::LeastSquares, HeadKind::Softmax, HeadKind::Independent] {
+        let features = FeatureParams { count: 40, ..TrainParams::FEATURES };
+        let params = TrainParams { features: Some(features), ..TrainParams::new(kind) };
+        let params = if kind == HeadKind::LeastSquares { TrainParams::new(kind) } else { params };
+        let [one, two, five] = [1, 2, 5].map(|threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| fit(&params, &data, &everything()))
+        });
+        for other in [two, five] {
+            assert_eq!((&one.head, &one.params, &one.report), (&other.head, &other.params, &other.report));
+            assert_eq!((&one.thresholds, &one.calibration), (&other.thresholds, &other.calibration));
+            assert_eq!(one.embedding.projection, other.embedding.projection);
+        }
+    }
+}
+
+#[test]
+fn what_decides_has_no_part_in_what_it_decides_on() {
+    let n = 300;
+    let original = data(n);
+    let groups: Vec<u32> = (0..n as u32).collect();
+    let params = TrainParams::new(HeadKind::Independent);
+    let setting = Setting { k: 5, ridge: 1.0, head_ridge: 4.0, features: None };
+    let scores = |data: &Dataset, rotation: usize| {
+        let mut trial = Trial::new(data, &params, &groups, rotation).unwrap();
+        trial.embed(5, 1.0, &mut Run::default()).unwrap();
+        let scored = trial.scores(&setting, &mut Run::default()).unwrap();
+        (scored.blended(2.0), trial.precision(&scored, &[2.0]))
+    };
+    for rotation in 0..2 {
+        let parts = Folds { count: super::trial::PARTS, seed: super::trial::DIVISION, groups: Some(&groups) };
+        // Other labels on the examples that decide: their scores stay, and only how good these are changes.
+        let other = |i: usize| if parts.of(i) == rotation { 3 } else { 0 };
+        let changed = Dataset::from_rows(&rows(n, other), D, C).unwrap();
+        let (before, after) = (scores(&original, rotation), scores(&changed, rotation));
+        assert_eq!(before.0, after.0);
+        assert!(before.1[0].p1 > after.1[0].p1 + 0.2, "{:?} {:?}", before.1, after.1);
+    }
+}
+
+#[test]
+fn tuning_leaves_too_few_dimensions_behind() {
+    let data = data(600);
+    let start = TrainParams { ridge: Some(1.0), ..TrainParams::new(HeadKind::LeastSquares) };
+    let narrow = TrainParams { k: Some(2), ..start.clone() };
+    let tuning = Tuning { budget: Duration::from_secs(3600), k: true, ..Tuning::off() };
+    let (stay, tuned) = (fit(&narrow, &data, &Tuning::off()), fit(&narrow, &data, &tuning));
+    assert_eq!((stay.params.k, stay.report.tried.len()), (Some(2), 1));
+    assert_eq!(tuned.params.k, Some(8), "{:?}", tuned.report.tried);
+    assert!(tuned.report.held_out.p1 > stay.report.held_out.p1 + 0.2);
+    assert!(!tuned.report.cut_short);
+    let hurried = fit(&narrow, &data, &Tuning { budget: Duration::ZERO, ..tuning });
+    assert!(hurried.report.cut_short && hurried.report.tried.len() == 1);
+}
+
+#[test]
+fn every_kind_of_head_learns() {
+    let data = data(600);
+    let base = TrainParams::new(HeadKind::Independent);
+    let features = Some(FeatureParams { count: 60, ..TrainParams::FEATURES });
+    let kinds = [
+        TrainParams::new(HeadKind::LeastSquares),
+        TrainParams::new(HeadKind::Softmax),
+        base.clone(),
+        TrainParams { features, ..base.clone() },
+        TrainParams { features, ..TrainParams::new(HeadKind::Softmax) },
+        TrainParams { folds: 0, ..base.clone() },
+        TrainParams { label_weights: Some(vec![2.0; C]), ..base },
+    ];
+    for params in kinds {
+        let trained = fit(&params, &data, &Tuning::off());
+        assert!(trained.report.held_out.p1 > 0.9, "{params:?}: {:?}", trained.report.held_out);
+        assert!(trained.thresholds.iter().all(|t| (0.0..=1.0).contains(t)));
+        assert_eq!(trained.counts.iter().sum::<u64>(), data.nnz(crate::Side::Y));
+    }
+}
+
+#[test]
+fn the_kind_follows_from_the_labels() {
+    assert_eq!(HeadKind::suited(&data(50)).unwrap(), HeadKind::Independent);
+    let mut single = Rows::new();
+    for i in 0..50u32 {
+        single.x.push(i % 5, 1.0);
+        single.x.end_row();
+        single.y.push(i % 5, 1.0);
+        single.y.end_row();
+    }
+    assert_eq!(HeadKind::suited(&Dataset::from_rows(&single, 5, 5).unwrap()).unwrap(), HeadKind::Softmax);
+}
+
+#[test]
+fn propensities_lift_rare_labels() {
+    // Label 0 is on nearly all examples, label 1 on few.
+    let mut skewed = Rows::new();
+    for i in 0..400u32 {
+        skewed.x.push(i % 40, 1.0);
+        skewed.x.end_row();
+        skewed.y.push(0, 1.0);
+        if i % 20 == 0 {
+            skewed.y.push(1, 1.0);
+        }
+        skewed.y.end_row();
+    }
+    let data = Dataset::from_rows(&skewed, 40, 2).unwrap();
+    let plain = TrainParams { k: Some(2), ..TrainParams::new(HeadKind::Independent) };
+    let lifted = TrainParams { propensity: Some(Propensity::OTHER), ..plain.clone() };
+    let constants = |params: &TrainParams| match fit(params, &data, &Tuning::off()).head {
+        Head::Logistic { model, .. } => [0, 1].map(|label| *model.weights.row(label).last().unwrap()),
+        Head::LeastSquares => unreachable!("asked for independent labels"),
+    };
+    let (plain, lifted) = (constants(&plain), constants(&lifted));
+    assert!(lifted[1] - plain[1] > lifted[0] - plain[0] && lifted[0] > plain[0], "{plain:?} {lifted:?}");
+}
+
+#[test]
+fn bad_parameters_and_tiny_data_are_refused() {
+    let params = TrainParams::new(HeadKind::Independent);
+    let refused = |params: &TrainParams, data: &Dataset| {
+        params.fit(data, &Tuning::off(), &mut Run::default()).unwrap_err().to_string()
+    };
+    let one_fold = TrainParams { folds: 1, ..params.clone() };
+    assert!(refused(&one_fold, &data(50)).starts_with("folds: one part"));
+    let weights = TrainParams { label_weights: Some(vec![1.0; 3]), ..params.clone() };
+    assert!(refused(&weights, &data(50)).contains("each of the 8 labels"));
+    let squares = TrainParams { propensity: Some(Propensity::OTHER), ..TrainParams::new(HeadKind::LeastSquares) };
+    assert!(refused(&squares, &data(50)).starts_with("head: least squares"));
+    assert!(refused(&params, &data(1)).contains("1 examples are too few"), "{}", refused(&params, &data(1)));
+    let result = params.fit(&data(200), &Tuning::off(), &mut Run::watched(|_| false));
+    assert!(matches!(result, Err(Error::Cancelled)));
+}
