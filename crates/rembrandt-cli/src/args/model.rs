@@ -15,18 +15,18 @@ use super::train::parse_propensity;
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Texts")]
 pub struct ColumnArgs {
-    /// Column of the text, by name or number
-    #[arg(long, value_name = "COLUMN", default_value = "text")]
-    text_column: Selector,
+    /// Column of the text, by name or number [default: text]
+    #[arg(long, value_name = "COLUMN")]
+    text_column: Option<Selector>,
     /// Column of the labels [default: labels, if there is one]
     #[arg(long, value_name = "COLUMN")]
     labels_column: Option<Selector>,
     /// Column of the weights of examples
     #[arg(long, value_name = "COLUMN")]
     weight_column: Option<Selector>,
-    /// What stands between the labels of an example; empty when there is one label
-    #[arg(long, value_name = "TEXT", default_value = ",", allow_hyphen_values = true)]
-    label_separator: String,
+    /// What stands between the labels of an example; empty when there is one label [default: ,]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    label_separator: Option<String>,
     /// Whether the first line names the columns [default: unless all columns are given by number]
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     header: Option<bool>,
@@ -35,14 +35,27 @@ pub struct ColumnArgs {
 impl ColumnArgs {
     /// The options of the library for a file of records.
     pub fn options(&self, format: RecordFormat) -> RecordOptions {
+        let usual = RecordOptions::default();
         RecordOptions {
             format,
-            text: self.text_column.clone(),
+            text: self.text_column.clone().unwrap_or(usual.text),
             labels: self.labels_column.clone(),
             weight: self.weight_column.clone(),
             header: self.header,
-            separator: self.label_separator.clone(),
+            separator: self.label_separator.clone().unwrap_or(usual.separator),
         }
+    }
+
+    /// The first option that was given: sparse rows have no columns.
+    pub fn given(&self) -> Option<&'static str> {
+        let given = [
+            ("text_column", self.text_column.is_some()),
+            ("labels_column", self.labels_column.is_some()),
+            ("weight_column", self.weight_column.is_some()),
+            ("label_separator", self.label_separator.is_some()),
+            ("header", self.header.is_some()),
+        ];
+        given.into_iter().find_map(|(name, given)| given.then_some(name))
     }
 }
 

@@ -17,8 +17,7 @@ use crate::progress::Display;
 use crate::source;
 
 pub fn run(args: &AddLabelArgs) -> anyhow::Result<()> {
-    source::check_apart(&args.output, [&args.examples])?;
-    rembrandt::model::check_target(&args.output)?;
+    source::check_output(&args.output, [&args.examples])?;
     let model = Model::open(&args.model)?;
     let mut display = Display::new(args.quiet);
     let mut x = Csr::new(false);

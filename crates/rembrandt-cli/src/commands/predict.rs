@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use rembrandt::model::{Model, PredictOptions, Predictions, write_file};
+use rembrandt::model::{Model, PredictOptions, Predictions, check_target, write_file};
 use rembrandt::{Error, Result};
 use serde_json::json;
 
@@ -18,8 +18,10 @@ pub fn run(args: &PredictArgs) -> anyhow::Result<()> {
     if args.top == 0 {
         return Err(Error::parameter("top", "at least one label must be asked for").into());
     }
-    if let Some(output) = &args.output {
+    let output = args.output.as_ref().filter(|path| path.as_os_str() != "-");
+    if let Some(output) = output {
         source::check_apart(output, [&args.model, &args.input].into_iter().chain(&args.labels))?;
+        check_target(output)?;
     }
     let model = Model::open(&args.model)?;
     let labels = args.labels.as_deref().map(|path| read_labels(&model, path)).transpose()?;
@@ -32,7 +34,7 @@ pub fn run(args: &PredictArgs) -> anyhow::Result<()> {
         })?;
         out.flush().map_err(Error::io(name))
     };
-    let done = match &args.output {
+    let done = match output {
         Some(path) => write_file(path, |out| work(out, path)).map_err(anyhow::Error::from),
         None => to_standard_output(work),
     };

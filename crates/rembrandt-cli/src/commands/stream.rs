@@ -41,6 +41,10 @@ fn kind(model: &Model, args: &InputArgs) -> Result<InputKind> {
             let format = if let InputFormat::Texts(format) = format { format } else { RecordFormat::Auto };
             Ok(InputKind::Records(args.columns.options(format), label_index(model)?))
         }
+        _ if args.columns.given().is_some() => {
+            let name = args.columns.given().unwrap_or_default();
+            Err(Error::parameter(name, "is for texts, and the model was trained on sparse rows: leave it out"))
+        }
         format => {
             let format = if let InputFormat::Rows(format) = format { format } else { Format::Auto };
             Ok(InputKind::Sparse(ReadOptions { format, ..ReadOptions::default() }, known(model)?))
