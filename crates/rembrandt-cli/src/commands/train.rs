@@ -30,6 +30,9 @@ pub fn run(args: &TrainArgs) -> anyhow::Result<()> {
     display.clear();
     let (data, preprocessing) = opened?;
     let read = began.elapsed().as_secs_f64();
+    if data.nnz(Side::Y) == 0 {
+        return Err(Error::file(&args.train, "no example has a label: there is nothing to learn").into());
+    }
 
     let kind = match args.head.kind() {
         Some(kind) => kind,
@@ -38,6 +41,10 @@ pub fn run(args: &TrainArgs) -> anyhow::Result<()> {
     let (mut params, tuning) = args.params(kind);
     params.k = params.k.map(|k| if args.params.preset_chose_k() { k.min(data.shape().c) } else { k });
     if let Some(path) = &args.head.label_weights {
+        if kind == HeadKind::Softmax {
+            let reason = "is for independent labels, and softmax takes all together: leave it out, or add --head ilr";
+            return Err(Error::parameter("label_weights", reason).into());
+        }
         params.label_weights = Some(read_weights(path)?);
     }
     params.check(&data)?;
