@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 use rembrandt::data::records::{RecordFormat, RecordOptions, Selector};
-use rembrandt::data::text::Format;
+use rembrandt::data::text::{Format, Ids, ReadOptions};
 use rembrandt::metrics::Propensity;
 use rembrandt::model::Threshold;
 
-use super::choice;
 use super::train::parse_propensity;
+use super::{IDS, choice};
 
 /// Which columns of a table hold what.
 #[derive(Args, Clone)]
@@ -84,8 +84,25 @@ pub struct InputArgs {
     /// Format of the examples; for a text model tsv, csv, jsonl, or lines with one text each
     #[arg(long, value_parser = choice(INPUT_FORMATS), default_value = "auto")]
     pub input_format: InputFormat,
+    /// Whether features and labels of sparse rows are numbers or words, where that cannot be told from the model
+    #[arg(long, value_parser = choice(IDS))]
+    pub ids: Option<Ids>,
     #[command(flatten)]
     pub columns: ColumnArgs,
+}
+
+impl InputArgs {
+    /// The options of the library for sparse rows.
+    pub fn rows(&self) -> ReadOptions {
+        let format = if let InputFormat::Rows(format) = self.input_format { format } else { Format::Auto };
+        ReadOptions { format, ids: self.ids.unwrap_or(Ids::Auto), ..ReadOptions::default() }
+    }
+
+    /// The options of the library for texts.
+    pub fn records(&self) -> RecordOptions {
+        let format = if let InputFormat::Texts(format) = self.input_format { format } else { RecordFormat::Auto };
+        self.columns.options(format)
+    }
 }
 
 /// How predictions are written.

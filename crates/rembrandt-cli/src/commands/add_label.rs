@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use rembrandt::Error;
 use rembrandt::csr::Csr;
 use rembrandt::data::Input;
-use rembrandt::data::records::{RecordFormat, read_records};
-use rembrandt::data::text::{Format, ReadOptions, read_rows};
+use rembrandt::data::records::read_records;
+use rembrandt::data::text::read_rows;
 use rembrandt::model::{Model, Preprocessing};
 use serde_json::json;
 
 use super::stream::{Batch, stream};
-use crate::args::{AddLabelArgs, InputFormat};
+use crate::args::AddLabelArgs;
 use crate::output::{count, facts, print, print_json};
 use crate::progress::Display;
 use crate::source;
@@ -57,17 +57,13 @@ fn name_in(model: &Model, args: &AddLabelArgs) -> rembrandt::Result<String> {
     let mut names = BTreeSet::new();
     let watch: &mut dyn FnMut(u64, Option<u64>) -> bool = &mut |_, _| true;
     if let Preprocessing::Text(_) = model.preprocessing() {
-        let format =
-            if let InputFormat::Texts(format) = args.input_args.input_format { format } else { RecordFormat::Auto };
-        read_records(path, &args.input_args.columns.options(format), watch, &mut |records| {
+        read_records(path, &args.input_args.records(), watch, &mut |records| {
             (0..records.len()).for_each(|i| names.extend(records.labels(i).map(str::to_owned)));
             Ok(())
         })?;
     } else {
-        let format = if let InputFormat::Rows(format) = args.input_args.input_format { format } else { Format::Auto };
         let mut ids = BTreeSet::new();
-        let options = ReadOptions { format, ..ReadOptions::default() };
-        let found = read_rows(path, &options, watch, &mut |rows| {
+        let found = read_rows(path, &args.input_args.rows(), watch, &mut |rows| {
             ids.extend(rows.y.view().ids.iter().copied());
             Ok(())
         })?;

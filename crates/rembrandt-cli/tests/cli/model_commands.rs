@@ -76,12 +76,15 @@ fn examples_are_typed_as_in_the_training_data() {
     let found = explain(&desk, "|f sky unheard", &[]);
     assert_adds_up(&found);
     assert_eq!((found["label"].as_str(), found["features"].as_array().unwrap().len()), (Some("blue"), 1));
-    for bad in ["sky", "", "|f sky:x"] {
-        let outcome = desk.run_words(&["explain", "m.rmb", bad], Vec::new());
-        // No features at all are an example too: the frequencies speak.
-        if outcome.code != 0 {
-            outcome.assert_refused(bad);
-        }
+    // Without features the frequencies speak; a word that looks like a number is a word.
+    for nothing in ["", " ", "|f 3", "sky"] {
+        assert_eq!(explain(&desk, nothing, &[])["features"], serde_json::json!([]), "{nothing:?}");
+    }
+    desk.run_words(&["explain", "m.rmb", "|f sky:x"], Vec::new()).assert_refused("|f sky:x");
+    let desk = Desk::with_model();
+    assert_eq!(explain(&desk, "9:1\n10:1", &[]), explain(&desk, " 9:1 10:1", &[]));
+    for bad in ["5", "a:1", "3 9:1", "1:nan", "1:1 1:2"] {
+        desk.run_words(&["explain", "m.rmb", bad], Vec::new()).assert_refused(bad);
     }
 }
 

@@ -142,6 +142,10 @@ fn words_are_found_by_name() {
     assert_eq!(labels, ["green", "blue", "red"], "the last has no known feature");
     let xmc = desk.ok("predict m.rmb new.vw --top 1 --format xmc").stdout;
     assert!(xmc.starts_with("green:"), "{xmc}");
+    // Words that look like numbers are read as such only when asked for.
+    desk.write("new.vw", "4 |f sea\n");
+    assert!(desk.refused("predict m.rmb new.vw").contains("--ids words"));
+    assert!(desk.ok("predict m.rmb new.vw --ids words").stdout.starts_with("blue\t"));
     let scores = desk.json("eval m.rmb train.vw --json");
     assert_eq!((scores["p@1"].as_f64(), scores["error"].as_f64()), (Some(1.0), Some(0.0)));
 }
