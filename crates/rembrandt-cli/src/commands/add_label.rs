@@ -35,6 +35,7 @@ pub fn run(args: &AddLabelArgs) -> anyhow::Result<()> {
         Some(name) => name.clone(),
         None => name_in(&model, args)?,
     };
+    check_number(&model, &name)?;
     let update = model.add_label_prepared(&name, x.view())?;
     update.save(&args.output)?;
     let (id, examples, output) = (model.shape().c, update.examples(), args.output.display().to_string());
@@ -46,6 +47,18 @@ pub fn run(args: &AddLabelArgs) -> anyhow::Result<()> {
     }
     let label = format!("{name}, number {id}, from {}", count(examples, "example"));
     print(&facts(&[("added", label), ("wrote", output)]))
+}
+
+/// Where data write labels as numbers, a new label is the next one: by another number no data would mean it.
+fn check_number(model: &Model, name: &str) -> rembrandt::Result<()> {
+    let next = model.shape().c;
+    match name.parse::<usize>() {
+        Ok(number) if !model.background().words[1] && number > next => {
+            let reason = format!("{name:?} is not the number of the next label: call it {next}, or by a word");
+            Err(Error::parameter("name", reason))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The one label that the examples have.

@@ -30,9 +30,7 @@ pub fn run(args: &TrainArgs) -> anyhow::Result<()> {
     display.clear();
     let (data, preprocessing) = opened?;
     let read = began.elapsed().as_secs_f64();
-    if data.nnz(Side::Y) == 0 {
-        return Err(Error::file(&args.train, "no example has a label: there is nothing to learn").into());
-    }
+    check_data(&args.train, &data)?;
 
     let kind = match args.head.kind() {
         Some(kind) => kind,
@@ -120,6 +118,20 @@ fn open(args: &TrainArgs, limit: Option<Limit>, display: &mut Display) -> rembra
     let transform = counts.finish(data.shape().d, args.features.tfidf, args.features.normalize);
     let data = data.map_features(|x| transform.apply(x))?;
     Ok((data, Preprocessing::Sparse(transform)))
+}
+
+/// Refuses data that no model can be made of, before any work.
+fn check_data(path: &Path, data: &Dataset) -> rembrandt::Result<()> {
+    if data.nnz(Side::Y) == 0 {
+        return Err(Error::file(path, "no example has a label: there is nothing to learn"));
+    }
+    if data.nnz(Side::X) == 0 {
+        return Err(Error::file(path, "no example has a feature: there is nothing to learn from"));
+    }
+    match data.label_names().into_iter().flatten().find(|name| name.contains('\n')) {
+        Some(name) => Err(Error::file(path, format!("the label {name:?} contains the end of a line: rename it"))),
+        None => Ok(()),
+    }
 }
 
 /// One number per line.

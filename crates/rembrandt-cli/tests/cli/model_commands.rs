@@ -131,6 +131,9 @@ fn the_name_may_be_in_the_file() {
     desk.write("old.txt", NEW.replace("\n20 ", "\n7 "));
     assert_eq!(desk.json("add-label m.rmb new.txt -o n.rmb --json")["label"], "20");
     assert!(desk.refused("add-label m.rmb old.txt -o x.rmb").contains("\"7\" is a label already"));
+    assert_eq!(desk.json("eval n.rmb new.txt --json")["r@5"], 1.0, "the new number means the new label");
+    desk.write("far.txt", NEW.replace("\n20 ", "\n25 ").replace(" 21\n", " 26\n"));
+    assert!(desk.refused("add-label m.rmb far.txt -o x.rmb").contains("call it 20, or by a word"));
 }
 
 #[test]
@@ -143,7 +146,7 @@ fn examples_must_say_what_they_are() {
     };
     refused("1 60 20\n 0:1\n", "--name: the examples have no label");
     refused("2 60 23\n21 0:1\n22 1:1\n", "--name: the examples have several labels");
-    refused("1 90 23\n21 80:1\n", "examples: no example has a feature that the model knows");
+    refused("1 90 23\n20 80:1\n", "examples: no example has a feature that the model knows");
     let outcome = desk.run_with_input("add-label m.rmb - -o x.rmb", NEW.into());
     outcome.assert_refused("standard input without a name");
     desk.write("new.txt", NEW);

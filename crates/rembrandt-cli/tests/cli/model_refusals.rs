@@ -196,7 +196,7 @@ fn files_of_labels_and_weights() {
 }
 
 #[test]
-fn data_without_labels() {
+fn data_that_no_model_can_be_made_of() {
     let desk = Desk::new();
     desk.write("train.txt", "3 4 2\n 0:1\n 1:1\n 2:1\n");
     for head in ["auto", "ls", "lr", "ilr"] {
@@ -205,6 +205,11 @@ fn data_without_labels() {
     }
     desk.write("train.csv", "text,labels\nsome words,\nother words,\n");
     assert!(desk.refused("train train.csv --text -o x.rmb").contains("train.csv: no record has a label"));
+    desk.write("train.txt", "4 4 2\n0 \n1 \n0 \n1 \n");
+    assert!(desk.refused("train train.txt --no-tune -o x.rmb").contains("train.txt: no example has a feature"));
+    desk.write("train.csv", "text,labels\n".to_owned() + &"some words,\"a\nb\"\n".repeat(9));
+    assert!(desk.refused("train train.csv --text -o x.rmb").contains("contains the end of a line"));
+    assert!(desk.refused("train train.csv --text --header=false -o x.rmb").contains("--text-column: "));
     desk.write("train.csv", "body,labels\nsome words,a\n");
     assert!(desk.refused("train train.csv --text -o x.rmb").contains("train.csv"));
 }
