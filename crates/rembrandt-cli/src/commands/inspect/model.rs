@@ -96,10 +96,11 @@ fn precision(precision: Precision) -> &'static str {
 
 fn probabilities(model: &Model) -> String {
     let calibration = model.calibration();
-    let (scale, shift) = (short(calibration.scale.into()), short(calibration.shift.into()));
+    let (scale, shift) = (short(calibration.scale.into()), short(calibration.shift.abs().into()));
+    let sign = if calibration.shift < 0.0 { '−' } else { '+' };
     match calibration.loss {
         Loss::Softmax => format!("one label of all, score × {scale}"),
-        Loss::Independent => format!("each label by itself, score × {scale} + {shift}"),
+        Loss::Independent => format!("each label by itself, score × {scale} {sign} {shift}"),
     }
 }
 
