@@ -55,8 +55,15 @@ fn code(error: &Error) -> u8 {
 fn flag(parameter: &str) -> String {
     match parameter {
         "k" => "-k".to_owned(),
-        "label" => "label".to_owned(),
+        // Not options.
+        "label" | "example" | "examples" => parameter.to_owned(),
         "projection.cg_steps" => "--projection-steps".to_owned(),
+        "words" => "--word-ngrams".to_owned(),
+        "characters" => "--char-ngrams".to_owned(),
+        "hashing" => "--hash-bits".to_owned(),
+        "text" | "labels" | "weight" => format!("--{parameter}-column"),
+        "replicates" => "--bootstrap".to_owned(),
+        "propensity.a" | "propensity.b" => "--propensity".to_owned(),
         other => format!("--{}", other.replace(['_', '.'], "-")),
     }
 }
@@ -71,6 +78,7 @@ mod tests {
         assert_eq!(flag("cg_steps"), "--cg-steps");
         assert_eq!(flag("projection.ridge"), "--projection-ridge");
         assert_eq!(flag("projection.cg_steps"), "--projection-steps");
+        assert_eq!((flag("words"), flag("examples")), ("--word-ngrams".into(), "examples".into()));
     }
 
     #[test]

@@ -58,18 +58,23 @@ pub fn check_outputs(outputs: &[PathBuf], train: &Path, read: &ReadArgs) -> Resu
     let inputs: Vec<PathBuf> = std::iter::once(train).chain(read.files()).map(Path::to_owned).collect();
     let data_folder = folder(train).filter(|_| train.as_os_str() != "-");
     for output in outputs {
-        if output.as_os_str() == "-" {
-            return Err(Error::parameter("output", "results are files and do not fit a pipe: name a file"));
-        }
         let side_file = output.file_name().is_some_and(|name| SIDE_FILES.iter().any(|side| name == *side));
         if side_file && data_folder.is_some() && folder(output) == data_folder {
             let reason = "would be read as names for the data beside it: write to another file";
             return Err(Error::file(output, reason));
         }
-        check_apart(output, &inputs)?;
-        rembrandt::model::check_target(output)?;
+        check_output(output, &inputs)?;
     }
     Ok(())
+}
+
+/// Checks that an output can be written and is not an input.
+pub fn check_output<'a>(output: &Path, inputs: impl IntoIterator<Item = &'a PathBuf>) -> Result<()> {
+    if output.as_os_str() == "-" {
+        return Err(Error::parameter("output", "results are files and do not fit a pipe: name a file"));
+    }
+    check_apart(output, inputs)?;
+    rembrandt::model::check_target(output)
 }
 
 /// Refuses an output that is also an input.

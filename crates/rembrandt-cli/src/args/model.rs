@@ -4,29 +4,29 @@ use std::path::PathBuf;
 
 use clap::Args;
 use rembrandt::data::records::{RecordFormat, RecordOptions, Selector};
-use rembrandt::data::text::Format;
+use rembrandt::data::text::{Format, Ids, ReadOptions};
 use rembrandt::metrics::Propensity;
 use rembrandt::model::Threshold;
 
-use super::choice;
 use super::train::parse_propensity;
+use super::{IDS, choice};
 
 /// Which columns of a table hold what.
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Texts")]
 pub struct ColumnArgs {
-    /// Column of the text, by name or number
-    #[arg(long, value_name = "COLUMN", default_value = "text")]
-    text_column: Selector,
+    /// Column of the text, by name or number [default: text]
+    #[arg(long, value_name = "COLUMN")]
+    text_column: Option<Selector>,
     /// Column of the labels [default: labels, if there is one]
     #[arg(long, value_name = "COLUMN")]
     labels_column: Option<Selector>,
     /// Column of the weights of examples
     #[arg(long, value_name = "COLUMN")]
     weight_column: Option<Selector>,
-    /// What stands between the labels of an example; empty when there is one label
-    #[arg(long, value_name = "TEXT", default_value = ",", allow_hyphen_values = true)]
-    label_separator: String,
+    /// What stands between the labels of an example; empty when there is one label [default: ,]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    label_separator: Option<String>,
     /// Whether the first line names the columns [default: unless all columns are given by number]
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     header: Option<bool>,
@@ -35,14 +35,27 @@ pub struct ColumnArgs {
 impl ColumnArgs {
     /// The options of the library for a file of records.
     pub fn options(&self, format: RecordFormat) -> RecordOptions {
+        let usual = RecordOptions::default();
         RecordOptions {
             format,
-            text: self.text_column.clone(),
+            text: self.text_column.clone().unwrap_or(usual.text),
             labels: self.labels_column.clone(),
             weight: self.weight_column.clone(),
             header: self.header,
-            separator: self.label_separator.clone(),
+            separator: self.label_separator.clone().unwrap_or(usual.separator),
         }
+    }
+
+    /// The first option that was given: sparse rows have no columns.
+    pub fn given(&self) -> Option<&'static str> {
+        let given = [
+            ("text_column", self.text_column.is_some()),
+            ("labels_column", self.labels_column.is_some()),
+            ("weight_column", self.weight_column.is_some()),
+            ("label_separator", self.label_separator.is_some()),
+            ("header", self.header.is_some()),
+        ];
+        given.into_iter().find_map(|(name, given)| given.then_some(name))
     }
 }
 
@@ -71,8 +84,25 @@ pub struct InputArgs {
     /// Format of the examples; for a text model tsv, csv, jsonl, or lines with one text each
     #[arg(long, value_parser = choice(INPUT_FORMATS), default_value = "auto")]
     pub input_format: InputFormat,
+    /// Whether features and labels of sparse rows are numbers or words, where that cannot be told from the model
+    #[arg(long, value_parser = choice(IDS))]
+    pub ids: Option<Ids>,
     #[command(flatten)]
     pub columns: ColumnArgs,
+}
+
+impl InputArgs {
+    /// The options of the library for sparse rows.
+    pub fn rows(&self) -> ReadOptions {
+        let format = if let InputFormat::Rows(format) = self.input_format { format } else { Format::Auto };
+        ReadOptions { format, ids: self.ids.unwrap_or(Ids::Auto), ..ReadOptions::default() }
+    }
+
+    /// The options of the library for texts.
+    pub fn records(&self) -> RecordOptions {
+        let format = if let InputFormat::Texts(format) = self.input_format { format } else { RecordFormat::Auto };
+        self.columns.options(format)
+    }
 }
 
 /// How predictions are written.

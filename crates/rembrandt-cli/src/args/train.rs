@@ -63,7 +63,7 @@ pub struct HeadArgs {
     #[arg(long, value_parser = choice(HEADS), default_value = "auto")]
     head: HeadChoice,
     /// Ridge of the head: in examples or, with random features, relative to their mean square [default: chosen]
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", value_parser = parse_ridge)]
     head_ridge: Option<f64>,
     /// Times that the training of a head on random features sees every example [default: 4]
     #[arg(long, value_name = "N", requires = "random_features")]
@@ -76,7 +76,7 @@ pub struct HeadArgs {
     #[arg(long, value_name = "KERNEL:COUNT", value_parser = parse_features)]
     random_features: Option<RandomFeatures>,
     /// Squared bandwidth of the random features, in median squared distances [default: chosen]
-    #[arg(long, value_name = "NUMBER", requires = "random_features")]
+    #[arg(long, value_name = "NUMBER", requires = "random_features", value_parser = parse_bandwidth)]
     bandwidth: Option<f64>,
     /// Parts for cross-fitting; 0 trains the head on what the projection has already seen
     #[arg(long, value_name = "N", default_value_t = 3)]
@@ -248,6 +248,18 @@ fn parse_features(text: &str) -> Result<RandomFeatures, String> {
     let kernel = KERNELS.iter().find(|(word, _)| *word == name).ok_or_else(wrong)?.1;
     let count = count.parse().ok().filter(|count| *count > 0).ok_or_else(wrong)?;
     Ok(RandomFeatures(Some(FeatureParams { kernel, quasi, count, ..TrainParams::FEATURES })))
+}
+
+/// Reads a number, zero or more.
+fn parse_ridge(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|v: &f64| v.is_finite() && *v >= 0.0);
+    number.ok_or_else(|| "write a number, zero or more".to_owned())
+}
+
+/// Reads a number above zero.
+fn parse_bandwidth(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|v: &f64| v.is_finite() && *v > 0.0);
+    number.ok_or_else(|| "write a number above zero".to_owned())
 }
 
 /// Reads `wikipedia` or `0.55,1.5`.

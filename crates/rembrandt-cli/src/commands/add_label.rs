@@ -5,20 +5,19 @@ use std::collections::BTreeSet;
 use rembrandt::Error;
 use rembrandt::csr::Csr;
 use rembrandt::data::Input;
-use rembrandt::data::records::{RecordFormat, read_records};
-use rembrandt::data::text::{Format, ReadOptions, read_rows};
+use rembrandt::data::records::read_records;
+use rembrandt::data::text::read_rows;
 use rembrandt::model::{Model, Preprocessing};
 use serde_json::json;
 
 use super::stream::{Batch, stream};
-use crate::args::{AddLabelArgs, InputFormat};
+use crate::args::AddLabelArgs;
 use crate::output::{count, facts, print, print_json};
 use crate::progress::Display;
 use crate::source;
 
 pub fn run(args: &AddLabelArgs) -> anyhow::Result<()> {
-    source::check_apart(&args.output, [&args.examples])?;
-    rembrandt::model::check_target(&args.output)?;
+    source::check_output(&args.output, [&args.examples])?;
     let model = Model::open(&args.model)?;
     let mut display = Display::new(args.quiet);
     let mut x = Csr::new(false);
@@ -36,6 +35,7 @@ pub fn run(args: &AddLabelArgs) -> anyhow::Result<()> {
         Some(name) => name.clone(),
         None => name_in(&model, args)?,
     };
+    check_number(&model, &name)?;
     let update = model.add_label_prepared(&name, x.view())?;
     update.save(&args.output)?;
     let (id, examples, output) = (model.shape().c, update.examples(), args.output.display().to_string());
@@ -49,6 +49,18 @@ pub fn run(args: &AddLabelArgs) -> anyhow::Result<()> {
     print(&facts(&[("added", label), ("wrote", output)]))
 }
 
+/// Where data write labels as numbers, a new label is the next one: by another number no data would mean it.
+fn check_number(model: &Model, name: &str) -> rembrandt::Result<()> {
+    let next = model.shape().c;
+    match name.parse::<usize>() {
+        Ok(number) if !model.background().words[1] && number > next => {
+            let reason = format!("{name:?} is not the number of the next label: call it {next}, or by a word");
+            Err(Error::parameter("name", reason))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The one label that the examples have.
 fn name_in(model: &Model, args: &AddLabelArgs) -> rembrandt::Result<String> {
     let path = &args.examples;
@@ -58,17 +70,13 @@ fn name_in(model: &Model, args: &AddLabelArgs) -> rembrandt::Result<String> {
     let mut names = BTreeSet::new();
     let watch: &mut dyn FnMut(u64, Option<u64>) -> bool = &mut |_, _| true;
     if let Preprocessing::Text(_) = model.preprocessing() {
-        let format =
-            if let InputFormat::Texts(format) = args.input_args.input_format { format } else { RecordFormat::Auto };
-        read_records(path, &args.input_args.columns.options(format), watch, &mut |records| {
+        read_records(path, &args.input_args.records(), watch, &mut |records| {
             (0..records.len()).for_each(|i| names.extend(records.labels(i).map(str::to_owned)));
             Ok(())
         })?;
     } else {
-        let format = if let InputFormat::Rows(format) = args.input_args.input_format { format } else { Format::Auto };
         let mut ids = BTreeSet::new();
-        let options = ReadOptions { format, ..ReadOptions::default() };
-        let found = read_rows(path, &options, watch, &mut |rows| {
+        let found = read_rows(path, &args.input_args.rows(), watch, &mut |rows| {
             ids.extend(rows.y.view().ids.iter().copied());
             Ok(())
         })?;

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use rembrandt::data::text::{ReadOptions, read_known_rows_from};
+use rembrandt::Result;
+use rembrandt::csr::Csr;
+use rembrandt::data::text::{Ids, ReadOptions, read_known_rows_from};
 use rembrandt::model::{Model, PredictOptions, Preprocessing};
-use rembrandt::{Error, Result};
 use serde_json::{Value, json};
 
 use super::stream::known;
@@ -51,18 +52,23 @@ pub fn run(args: &ExplainArgs) -> anyhow::Result<()> {
 }
 
 /// The features of the example that was typed.
-fn prepare(model: &Model, example: &str) -> Result<rembrandt::csr::Csr> {
+fn prepare(model: &Model, example: &str) -> Result<Csr> {
     if let Preprocessing::Text(_) = model.preprocessing() {
         return model.prepare_texts(&[example]);
     }
-    let mut rows = None;
-    // A leading space says that there are no labels.
-    let line = format!(" {}\n", example.trim());
-    let (name, options) = (Path::new("the example"), ReadOptions::default());
+    // A leading space says that there are no labels. An example is one line, and no features are an example too.
+    let line = format!(" {}\n", example.split_whitespace().collect::<Vec<_>>().join(" "));
+    let mut rows = Csr::new(false);
+    if line.trim().is_empty() {
+        rows.end_row();
+        return model.prepare(rows.view());
+    }
+    let words = model.background().words.iter().all(|words| *words);
+    let options = ReadOptions { ids: if words { Ids::Words } else { Ids::Auto }, ..ReadOptions::default() };
+    let name = Path::new("the example");
     read_known_rows_from(line.as_bytes(), name, &options, &known(model)?, &mut |_, _| true, &mut |batch| {
-        rows = Some(batch);
+        rows = batch.x;
         Ok(())
     })?;
-    let rows = rows.ok_or_else(|| Error::parameter("example", "has no features"))?;
-    model.prepare(rows.x.view())
+    model.prepare(rows.view())
 }

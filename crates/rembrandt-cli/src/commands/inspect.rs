@@ -1,9 +1,13 @@
 //! `rembrandt inspect`: what is in a file.
 
+mod model;
+
+use std::fs;
 use std::path::Path;
 
 use indicatif::BinaryBytes;
 use rembrandt::data::Dataset;
+use rembrandt::model::Model;
 use rembrandt::{EmbeddingFile, Error, Examples, Shape, Side};
 use serde_json::{Value, json};
 
@@ -18,10 +22,12 @@ const HEAD: usize = 10;
 
 pub fn run(args: &InspectArgs) -> anyhow::Result<()> {
     let (json, text) = if EmbeddingFile::is_embedding(&args.file) {
-        if let Some(name) = args.read.given() {
-            return Err(Error::parameter(name, "is for text, and an embedding file is not: leave it out").into());
-        }
+        refuse_options(args, "an embedding file")?;
         embedding(&EmbeddingFile::open(&args.file)?)
+    } else if Model::is_model(&args.file) {
+        refuse_options(args, "a model")?;
+        let bytes = fs::metadata(&args.file).map_err(Error::io(&args.file))?.len();
+        model::model(&Model::open(&args.file)?, bytes)
     } else {
         let mut display = Display::new(args.quiet);
         let opened = source::open(&args.file, &args.read, Limit::new(None), &mut display);
@@ -36,6 +42,14 @@ pub fn run(args: &InspectArgs) -> anyhow::Result<()> {
         dataset(&data, if cache { "cache" } else { "text" }, args.verify || !cache)?
     };
     if args.json { print_json(&json) } else { print(&text) }
+}
+
+/// Refuses options that only text has a use for.
+fn refuse_options(args: &InspectArgs, what: &str) -> rembrandt::Result<()> {
+    match args.read.given() {
+        Some(name) => Err(Error::parameter(name, format!("is for text, and {what} is not: leave it out"))),
+        None => Ok(()),
+    }
 }
 
 /// Refuses to count in more columns than there is memory for: a file of a few bytes may claim any number of them.
@@ -114,18 +128,10 @@ fn embedding(file: &EmbeddingFile) -> (Value, String) {
         "label_names": file.label_names.is_some(), "feature_names": file.feature_names.is_some(),
         "scale_rows": file.row_scale, "spectrum": spectrum, "params": file.params, "report": report, "verified": true,
     });
-    let head: Vec<String> = spectrum.iter().take(HEAD).map(|v| short(*v)).collect();
-    let more = if spectrum.len() > HEAD { ", …" } else { "" };
+    let numbers: Vec<String> = spectrum.iter().map(|v| short(*v)).collect();
     let names = |names: &Option<Vec<String>>| match names {
-        Some(names) => {
-            let more = if names.len() > HEAD { ", …" } else { "" };
-            format!("{}{more}", names[..names.len().min(HEAD)].join(", "))
-        }
+        Some(names) => listed(names.iter().map(String::as_str)),
         None => "none".to_owned(),
-    };
-    let params = match json!(file.params) {
-        Value::Object(map) => map.iter().map(|(key, value)| format!("{key} {value}")).collect::<Vec<_>>().join(", "),
-        _ => unreachable!("parameters are a struct"),
     };
     let text = facts(&[
         ("kind", "embedding".to_owned()),
@@ -137,11 +143,28 @@ fn embedding(file: &EmbeddingFile) -> (Value, String) {
         ),
         ("residual", format!("at most {}", short(report.max_residual))),
         ("solver", format!("{}, real ridge {}", report.solver, short(report.rho))),
-        ("spectrum", format!("{}{more}", head.join(", "))),
+        ("spectrum", listed(numbers.iter().map(String::as_str))),
         ("label names", names(&file.label_names)),
         ("feature names", names(&file.feature_names)),
         ("rows", divided(file.row_scale).to_owned()),
-        ("parameters", params),
+        ("parameters", parameters(&json!(file.params))),
     ]);
     (value, text)
+}
+
+/// The first few of many.
+fn listed<'a>(all: impl Iterator<Item = &'a str>) -> String {
+    let mut shown: Vec<&str> = all.take(HEAD + 1).collect();
+    if shown.len() > HEAD {
+        shown[HEAD] = "…";
+    }
+    shown.join(", ")
+}
+
+/// Parameters as they are called in the library.
+fn parameters(params: &Value) -> String {
+    match params {
+        Value::Object(map) => map.iter().map(|(key, value)| format!("{key} {value}")).collect::<Vec<_>>().join(", "),
+        other => other.to_string(),
+    }
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use rembrandt::model::{Model, PredictOptions, Predictions, write_file};
+use rembrandt::model::{Model, PredictOptions, Predictions, check_target, write_file};
 use rembrandt::{Error, Result};
 use serde_json::json;
 
@@ -18,10 +18,13 @@ pub fn run(args: &PredictArgs) -> anyhow::Result<()> {
     if args.top == 0 {
         return Err(Error::parameter("top", "at least one label must be asked for").into());
     }
-    if let Some(output) = &args.output {
+    let output = args.output.as_ref().filter(|path| path.as_os_str() != "-");
+    if let Some(output) = output {
         source::check_apart(output, [&args.model, &args.input].into_iter().chain(&args.labels))?;
+        check_target(output)?;
     }
     let model = Model::open(&args.model)?;
+    check_names(&model, args.format)?;
     let labels = args.labels.as_deref().map(|path| read_labels(&model, path)).transpose()?;
     let predictor = model.predictor(PredictOptions { top: args.top, threshold: args.threshold, labels })?;
     let mut display = Display::new(args.quiet);
@@ -32,7 +35,7 @@ pub fn run(args: &PredictArgs) -> anyhow::Result<()> {
         })?;
         out.flush().map_err(Error::io(name))
     };
-    let done = match &args.output {
+    let done = match output {
         Some(path) => write_file(path, |out| work(out, path)).map_err(anyhow::Error::from),
         None => to_standard_output(work),
     };
@@ -73,12 +76,29 @@ fn reason(error: &Error) -> String {
     }
 }
 
+/// Refuses names that nobody could tell from what stands between them.
+fn check_names(model: &Model, format: OutputFormat) -> Result<()> {
+    let (between, reason) = match format {
+        OutputFormat::Tsv => ('\t', "has a tab, which separates the fields of tsv: choose jsonl"),
+        OutputFormat::Xmc => (' ', "has a space, which separates the labels of xmc: choose tsv or jsonl"),
+        OutputFormat::Jsonl => return Ok(()),
+    };
+    let written = (0..model.shape().c).filter(|id| format == OutputFormat::Tsv || goes_by_name(model, *id));
+    match written.map(|id| model.label_name(id)).find(|name| name.contains(between)) {
+        Some(name) => Err(Error::parameter("format", format!("the label {name:?} {reason}"))),
+        None => Ok(()),
+    }
+}
+
+/// Whether the training data wrote a label as a word, or it has nothing but its name.
+fn goes_by_name(model: &Model, label: usize) -> bool {
+    model.background().words[1] || label >= model.shape().c - model.added()
+}
+
 /// One line for each example.
 fn lines(model: &Model, format: OutputFormat, predictions: &Predictions) -> String {
     let mut text = String::new();
-    let trained = model.shape().c - model.added();
-    // Labels are written as the training data wrote them.
-    let as_in_data = |label: u32| match model.background().words[1] || label as usize >= trained {
+    let as_in_data = |label: u32| match goes_by_name(model, label as usize) {
         true => model.label_name(label as usize),
         false => label.to_string(),
     };

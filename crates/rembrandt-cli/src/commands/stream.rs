@@ -2,8 +2,6 @@
 
 use std::path::Path;
 
-use rembrandt::data::records::RecordFormat;
-use rembrandt::data::text::{Format, ReadOptions};
 use rembrandt::data::{Input, InputKind, Known, KnownIds, NameIndex, read_input};
 use rembrandt::model::{Model, Predictions, Predictor, Preprocessing};
 use rembrandt::{Error, Result};
@@ -37,14 +35,18 @@ fn kind(model: &Model, args: &InputArgs) -> Result<InputKind> {
         InputFormat::Texts(_) if !text => {
             Err(Error::parameter("input_format", "the model was trained on sparse rows: give it xmc, svmlight or vw"))
         }
-        format if text => {
-            let format = if let InputFormat::Texts(format) = format { format } else { RecordFormat::Auto };
-            Ok(InputKind::Records(args.columns.options(format), label_index(model)?))
-        }
-        format => {
-            let format = if let InputFormat::Rows(format) = format { format } else { Format::Auto };
-            Ok(InputKind::Sparse(ReadOptions { format, ..ReadOptions::default() }, known(model)?))
-        }
+        _ if text => match args.ids {
+            Some(_) => {
+                Err(Error::parameter("ids", "is for sparse rows, and the model was trained on texts: leave it out"))
+            }
+            None => Ok(InputKind::Records(args.records(), label_index(model)?)),
+        },
+        _ => match args.columns.given() {
+            Some(name) => {
+                Err(Error::parameter(name, "is for texts, and the model was trained on sparse rows: leave it out"))
+            }
+            None => Ok(InputKind::Sparse(args.rows(), known(model)?)),
+        },
     }
 }
 

@@ -9,7 +9,7 @@ use rembrandt::data::featurizer::SparseCounts;
 use rembrandt::data::records::RecordFormat;
 use rembrandt::data::{Dataset, NameIndex, RowScale, read_texts};
 use rembrandt::model::{Background, ModelParts, Preprocessing};
-use rembrandt::train::{HeadKind, TrainParams, Trained, Tried};
+use rembrandt::train::{HeadKind, HeldOut, TrainParams, Trained, Tried};
 use rembrandt::{Error, Examples, Run, Side};
 use serde_json::{Value, json};
 
@@ -22,16 +22,15 @@ use crate::source;
 pub fn run(args: &TrainArgs) -> anyhow::Result<()> {
     let began = Instant::now();
     source::check_outputs(std::slice::from_ref(&args.output), &args.train, &args.read)?;
-    if args.params.row_scale() != RowScale::None {
-        let reason = "is for embed: train keeps how rows are scaled in the model, ask for it with --normalize";
-        return Err(Error::parameter("scale_rows", reason).into());
-    }
+    source::check_apart(&args.output, &args.head.label_weights)?;
+    refuse_options(args)?;
     let limit = Limit::new(args.max_memory);
     let mut display = Display::new(args.quiet);
     let opened = open(args, limit, &mut display);
     display.clear();
     let (data, preprocessing) = opened?;
     let read = began.elapsed().as_secs_f64();
+    check_data(&args.train, &data)?;
 
     let kind = match args.head.kind() {
         Some(kind) => kind,
@@ -40,6 +39,10 @@ pub fn run(args: &TrainArgs) -> anyhow::Result<()> {
     let (mut params, tuning) = args.params(kind);
     params.k = params.k.map(|k| if args.params.preset_chose_k() { k.min(data.shape().c) } else { k });
     if let Some(path) = &args.head.label_weights {
+        if kind == HeadKind::Softmax {
+            let reason = "is for independent labels, and softmax takes all together: leave it out, or add --head ilr";
+            return Err(Error::parameter("label_weights", reason).into());
+        }
         params.label_weights = Some(read_weights(path)?);
     }
     params.check(&data)?;
@@ -75,6 +78,25 @@ pub fn run(args: &TrainArgs) -> anyhow::Result<()> {
     }
 }
 
+/// Refuses options that would have no effect.
+fn refuse_options(args: &TrainArgs) -> rembrandt::Result<()> {
+    if args.params.preset_divides_rows() {
+        let reason = "divides rows, which train does not: add --scale-rows none and, for rows of length 1, --normalize";
+        return Err(Error::parameter("preset", reason));
+    }
+    if args.params.row_scale() != RowScale::None {
+        let reason = "is for embed: train keeps how rows are scaled in the model, ask for it with --normalize";
+        return Err(Error::parameter("scale_rows", reason));
+    }
+    match (args.read.given(), args.columns.given()) {
+        (Some(name), _) if args.text => {
+            Err(Error::parameter(name, "is for sparse rows: leave it out, or leave out --text"))
+        }
+        (_, Some(name)) if !args.text => Err(Error::parameter(name, "is for texts: leave it out, or add --text")),
+        _ => Ok(()),
+    }
+}
+
 /// Reads the data as the options ask for, and says what was done to them.
 fn open(args: &TrainArgs, limit: Option<Limit>, display: &mut Display) -> rembrandt::Result<(Dataset, Preprocessing)> {
     if args.text {
@@ -96,6 +118,20 @@ fn open(args: &TrainArgs, limit: Option<Limit>, display: &mut Display) -> rembra
     let transform = counts.finish(data.shape().d, args.features.tfidf, args.features.normalize);
     let data = data.map_features(|x| transform.apply(x))?;
     Ok((data, Preprocessing::Sparse(transform)))
+}
+
+/// Refuses data that no model can be made of, before any work.
+fn check_data(path: &Path, data: &Dataset) -> rembrandt::Result<()> {
+    if data.nnz(Side::Y) == 0 {
+        return Err(Error::file(path, "no example has a label: there is nothing to learn"));
+    }
+    if data.nnz(Side::X) == 0 {
+        return Err(Error::file(path, "no example has a feature: there is nothing to learn from"));
+    }
+    match data.label_names().into_iter().flatten().find(|name| name.contains('\n')) {
+        Some(name) => Err(Error::file(path, format!("the label {name:?} contains the end of a line: rename it"))),
+        None => Ok(()),
+    }
 }
 
 /// One number per line.
@@ -189,7 +225,24 @@ fn json_result(account: &Account, data: &Dataset, seconds: &[(&str, f64)], bytes
 fn summary(account: &Account, data: &Dataset, seconds: &[(&str, f64)], bytes: u64, output: &str) -> String {
     let (params, report) = (&account.params, &account.report);
     let [size, entries] = about(data);
-    let held = &report.held_out;
+    let k = params.k.unwrap_or_default() as u64;
+    let ridge = params.ridge.map_or_else(String::new, |ridge| format!(", ridge {}", short(ridge)));
+    let time: Vec<String> = seconds.iter().map(|(stage, s)| format!("{stage} {s:.1}")).collect();
+    let mut rows = vec![
+        size,
+        entries,
+        ("embedding", format!("{}{ridge}", count(k, "dimension"))),
+        ("head", head(params)),
+        ("held out", estimate(&report.held_out)),
+    ];
+    rows.extend(tried(&report.tried));
+    rows.push(("seconds", time.join(", ")));
+    rows.push(("wrote", format!("{output} ({})", BinaryBytes(bytes))));
+    facts(&rows)
+}
+
+/// The head in words.
+pub(super) fn head(params: &TrainParams) -> String {
     let mut head = match params.head {
         HeadKind::LeastSquares => "least squares".to_owned(),
         HeadKind::Softmax => format!("softmax, ridge {}", short(head_ridge(params))),
@@ -201,32 +254,23 @@ fn summary(account: &Account, data: &Dataset, seconds: &[(&str, f64)], bytes: u6
     if let Some(features) = &params.features {
         head.push_str(&format!(", on {} random features of bandwidth {}", features.count, short(features.bandwidth)));
     }
+    head
+}
+
+/// How good the model is likely to be.
+pub(super) fn estimate(held: &HeldOut) -> String {
     let percent = |v: f64| format!("{:.1}", 100.0 * v);
-    let estimate = format!(
+    format!(
         "P@1 {}  P@3 {}  P@5 {}  on {} that had no part in the fit",
         percent(held.p1),
         percent(held.p3),
         percent(held.p5),
         count(held.examples, "example")
-    );
-    let k = params.k.unwrap_or_default() as u64;
-    let ridge = params.ridge.map_or_else(String::new, |ridge| format!(", ridge {}", short(ridge)));
-    let time: Vec<String> = seconds.iter().map(|(stage, s)| format!("{stage} {s:.1}")).collect();
-    let mut rows = vec![
-        size,
-        entries,
-        ("embedding", format!("{}{ridge}", count(k, "dimension"))),
-        ("head", head),
-        ("held out", estimate),
-    ];
-    rows.extend(tried(&report.tried));
-    rows.push(("seconds", time.join(", ")));
-    rows.push(("wrote", format!("{output} ({})", BinaryBytes(bytes))));
-    facts(&rows)
+    )
 }
 
 /// A line for each setting that was tried, when there was a choice.
-fn tried(tried: &[Tried]) -> Vec<(&'static str, String)> {
+pub(super) fn tried(tried: &[Tried]) -> Vec<(&'static str, String)> {
     if tried.len() < 2 {
         return Vec::new();
     }

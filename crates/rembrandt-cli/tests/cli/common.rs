@@ -33,6 +33,21 @@ impl Desk {
         desk
     }
 
+    /// A directory with data in `train.txt` and a model of them in `m.rmb`.
+    pub fn with_model() -> Desk {
+        let desk = Desk::with_data();
+        desk.ok("train train.txt --no-tune -o m.rmb");
+        desk
+    }
+
+    /// A directory with texts in `train.jsonl` and a model of them in `m.rmb`.
+    pub fn with_text_model() -> Desk {
+        let desk = Desk::new();
+        desk.write("train.jsonl", jsonl(&texts()));
+        desk.ok("train train.jsonl --text --no-tune -o m.rmb");
+        desk
+    }
+
     pub fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
@@ -63,8 +78,12 @@ impl Desk {
     }
 
     pub fn run_with_input(&self, line: &str, input: Vec<u8>) -> Outcome {
-        let output =
-            program(self.0.path()).args(line.split_whitespace()).write_stdin(input).output().expect("the program runs");
+        self.run_words(&line.split_whitespace().collect::<Vec<_>>(), input)
+    }
+
+    /// Runs `rembrandt` with words that may have spaces in them.
+    pub fn run_words(&self, words: &[&str], input: Vec<u8>) -> Outcome {
+        let output = program(self.0.path()).args(words).write_stdin(input).output().expect("the program runs");
         Outcome {
             code: output.status.code().expect("no signal"),
             stdout: String::from_utf8(output.stdout).unwrap(),
@@ -132,6 +151,54 @@ pub fn xmc() -> String {
         text.push_str(&format!("{} {}\n", labels.join(","), features.join(" ")));
     }
     text
+}
+
+/// A text and its labels.
+pub type Record = (String, Vec<&'static str>);
+
+/// Texts about drinks: each label has two words of its own, among words that say nothing. `tea` is the most frequent
+/// label, then `coffee`, `wine`, `milk`.
+pub fn texts() -> Vec<Record> {
+    let words = [("tea", ["leaf", "kettle"]), ("coffee", ["bean", "roast"]), ("wine", ["grape", "cellar"])];
+    let milk = ("milk", ["cow", "cream"]);
+    let filler = ["morning", "Evening", "table", "kitchen", "friend"];
+    let mut records = Vec::new();
+    for i in 0..120 {
+        let (label, own) = words[[0, 0, 0, 1, 1, 2][i % 6]];
+        let mut text = format!("{} with {}, {}", own[0], own[1], filler[i % 5]);
+        let mut labels = vec![label];
+        if i % 10 == 0 {
+            text.push_str(&format!(" and {} {}", milk.1[0], milk.1[1]));
+            labels.push(milk.0);
+        }
+        records.push((text, labels));
+    }
+    records
+}
+
+pub fn tsv(records: &[Record]) -> String {
+    let line = |(text, labels): &Record| format!("{}\t{text}\n", labels.join(","));
+    "labels\ttext\n".to_owned() + &records.iter().map(line).collect::<String>()
+}
+
+pub fn csv(records: &[Record]) -> String {
+    let line = |(text, labels): &Record| format!("\"{text}\",\"{}\"\n", labels.join(","));
+    "text,labels\n".to_owned() + &records.iter().map(line).collect::<String>()
+}
+
+pub fn jsonl(records: &[Record]) -> String {
+    records.iter().map(|(text, labels)| format!("{}\n", serde_json::json!({"text": text, "labels": labels}))).collect()
+}
+
+/// The JSON objects of `predict --format jsonl`.
+pub fn objects(stdout: &str) -> Vec<Value> {
+    stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Names and probabilities that such an object holds, best first.
+pub fn predicted(object: &Value) -> Vec<(String, f64)> {
+    let label = |l: &Value| (l["label"].as_str().unwrap().to_owned(), l["probability"].as_f64().unwrap());
+    object["labels"].as_array().unwrap().iter().map(label).collect()
 }
 
 pub fn gz(bytes: &[u8]) -> Vec<u8> {

@@ -4,10 +4,18 @@ mod bad_input;
 mod bad_usage;
 mod common;
 mod embed;
+mod eval;
 mod exports;
 mod inspect;
+#[cfg(unix)]
+mod killed;
 #[cfg(target_os = "linux")]
 mod limits;
+mod model_commands;
+mod model_refusals;
 mod neighbors;
+mod predict;
 mod reproduce;
 mod same_bytes;
+mod texts;
+mod train;

@@ -1,0 +1,138 @@
+//! What is in a model file.
+
+use indicatif::BinaryBytes;
+use rembrandt::data::featurizer::{FeaturizerParams, Weighting};
+use rembrandt::head::Loss;
+use rembrandt::model::{HeadKind, Model, Names, Precision, Preprocessing};
+use rembrandt::train::{TrainParams, TrainReport};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{HEAD, listed, parameters};
+use crate::commands::train;
+use crate::output::{count, facts, short};
+
+/// All that the file tells, for programs and for people; `bytes` is its length.
+pub fn model(model: &Model, bytes: u64) -> (Value, String) {
+    (json_result(model, bytes), text(model, bytes))
+}
+
+fn json_result(model: &Model, bytes: u64) -> Value {
+    let (shape, background) = (model.shape(), model.background());
+    let [feature_words, label_words] = background.words;
+    json!({
+        "kind": "model",
+        "n": background.examples, "d": shape.d, "c": shape.c, "k": shape.k, "added": model.added(),
+        "head": model.head(), "preprocessing": preprocessing_json(model.preprocessing()),
+        "calibration": model.calibration(), "precision": model.precision(),
+        "label_names": model.label_names().is_some(), "feature_names": model.feature_names().is_some(),
+        "label_words": label_words, "feature_words": feature_words,
+        "spectrum": model.spectrum(), "bytes": bytes,
+        "params": model.params(), "report": model.report(), "verified": true,
+    })
+}
+
+fn preprocessing_json(preprocessing: &Preprocessing) -> Value {
+    match preprocessing {
+        Preprocessing::AsIs => json!({"kind": "as-is"}),
+        Preprocessing::Sparse(transform) => {
+            json!({"kind": "sparse", "tfidf": transform.tfidf.is_some(), "normalize": transform.l2})
+        }
+        Preprocessing::Text(featurizer) => {
+            json!({"kind": "text", "texts": featurizer.texts(), "params": featurizer.params()})
+        }
+    }
+}
+
+fn text(model: &Model, bytes: u64) -> String {
+    let (shape, added) = (model.shape(), model.added());
+    let mut size = [(shape.d, "feature"), (shape.c, "label"), (shape.k, "dimension")]
+        .map(|(n, what)| count(n as u64, what))
+        .join(", ");
+    if added > 0 {
+        size.push_str(&format!("; {} added after training", count(added as u64, "label")));
+    }
+    let spectrum: Vec<String> = model.spectrum().iter().map(|v| short(*v)).collect();
+    // A model need not come from `train`, and then tells of itself what its maker liked.
+    let (params, report) = (TrainParams::deserialize(model.params()), TrainReport::deserialize(model.report()));
+    let head = params.map_or_else(|_| head(model.head()).to_owned(), |params| train::head(&params));
+    let mut rows = vec![
+        ("kind", "model".to_owned()),
+        ("size", size),
+        ("trained on", count(model.background().examples, "example")),
+        ("input", input(model.preprocessing())),
+        ("head", head),
+        ("probabilities", probabilities(model)),
+        ("numbers", format!("{}, {} in all", precision(model.precision()), BinaryBytes(bytes))),
+        ("spectrum", listed(spectrum.iter().map(String::as_str))),
+        ("label names", names(model.label_names())),
+        ("feature names", names(model.feature_names())),
+    ];
+    if let Ok(report) = report {
+        rows.push(("held out", train::estimate(&report.held_out)));
+        rows.extend(train::tried(&report.tried));
+        if report.cut_short {
+            rows.push(("tuning", "cut short by its budget".to_owned()));
+        }
+    }
+    rows.push(("parameters", parameters(model.params())));
+    facts(&rows)
+}
+
+fn head(kind: HeadKind) -> &'static str {
+    match kind {
+        HeadKind::LeastSquares => "least squares",
+        HeadKind::Linear => "linear",
+        HeadKind::RandomFeatures { .. } => "on random features",
+    }
+}
+
+fn precision(precision: Precision) -> &'static str {
+    match precision {
+        Precision::F32 => "f32",
+        Precision::Bf16 => "bf16",
+    }
+}
+
+fn probabilities(model: &Model) -> String {
+    let calibration = model.calibration();
+    let (scale, shift) = (short(calibration.scale.into()), short(calibration.shift.abs().into()));
+    let sign = if calibration.shift < 0.0 { '−' } else { '+' };
+    match calibration.loss {
+        Loss::Softmax => format!("one label of all, score × {scale}"),
+        Loss::Independent => format!("each label by itself, score × {scale} {sign} {shift}"),
+    }
+}
+
+/// What the model reads, and what becomes of it first.
+fn input(preprocessing: &Preprocessing) -> String {
+    match preprocessing {
+        Preprocessing::AsIs => "sparse rows as they are".to_owned(),
+        Preprocessing::Sparse(transform) => {
+            let done = [(transform.tfidf.is_some(), "times idf"), (transform.l2, "scaled to length 1")];
+            let done: Vec<&str> = done.into_iter().filter_map(|(done, what)| done.then_some(what)).collect();
+            format!("sparse rows, {}", done.join(", "))
+        }
+        Preprocessing::Text(featurizer) => texts(featurizer.params(), featurizer.texts()),
+    }
+}
+
+/// The rules of a featurizer, those that are not as usual.
+fn texts(params: &FeaturizerParams, texts: u64) -> String {
+    let mut rules = vec![format!("texts, fitted to {}", count(texts, "text"))];
+    rules.extend(params.words.map(|range| format!("word n-grams {range}")));
+    rules.extend(params.characters.map(|range| format!("char n-grams {range}")));
+    rules.push(match params.weighting {
+        Weighting::TfIdf => "tf-idf".to_owned(),
+        Weighting::Tf => "tf".to_owned(),
+        Weighting::Binary => "binary".to_owned(),
+    });
+    rules.extend(params.sublinear.then(|| "sublinear".to_owned()));
+    rules.extend((!params.lowercase).then(|| "capital letters apart".to_owned()));
+    rules.extend(params.hashing.map(|hashing| format!("hash of {} bits", hashing.bits)));
+    rules.join(", ")
+}
+
+fn names(names: Option<&Names>) -> String {
+    names.map_or_else(|| "none".to_owned(), |names| listed(names.iter().take(HEAD + 1)))
+}

@@ -1,0 +1,91 @@
+//! A training that is killed at any moment leaves the model that was there.
+
+use std::fs::File;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant, SystemTime};
+
+use crate::common::{Desk, xmc};
+
+/// When a training is killed.
+#[derive(Clone, Copy, Debug)]
+enum Moment {
+    /// After so long.
+    After(Duration),
+    /// As soon as it has written a part of the model.
+    Writing,
+}
+
+/// Moments spread over a whole training, more of them near its end, where the file is written.
+fn moments(whole: Duration) -> Vec<Moment> {
+    let all = (0..12).map(|i| whole * i / 12).chain((0..8).map(|i| whole * 4 / 5 + whole * i / 24));
+    all.map(Moment::After).chain([Moment::Writing; 5]).collect()
+}
+
+/// What a killed run may leave beside the model: a temporary file that the next run removes once it is old.
+fn temporary(name: &str) -> bool {
+    name.strip_prefix(".m.rmb.tmp").is_some_and(|unique| unique.len() == 6)
+}
+
+/// The temporary files that hold something.
+fn begun(desk: &Desk) -> Vec<String> {
+    let holds = |name: &String| temporary(name) && desk.path(name).metadata().is_ok_and(|m| m.len() > 0);
+    desk.files().into_iter().filter(holds).collect()
+}
+
+/// Begins a training and kills it; returns whether it was done before.
+fn train_and_kill(desk: &Desk, moment: Moment) -> bool {
+    let before = begun(desk);
+    let mut child = Command::new(env!("CARGO_BIN_EXE_rembrandt"))
+        .args(["train", "train.txt", "--no-tune", "--head", "ls", "-k", "9", "-q", "-o", "m.rmb"])
+        .current_dir(desk.path("."))
+        .stdin(Stdio::null())
+        .spawn()
+        .unwrap();
+    match moment {
+        Moment::After(time) => std::thread::sleep(time),
+        Moment::Writing => while child.try_wait().unwrap().is_none() && begun(desk) == before {},
+    }
+    child.kill().unwrap();
+    child.wait().unwrap().success()
+}
+
+#[test]
+fn the_model_is_the_old_one_or_the_new_one() {
+    let desk = Desk::new();
+    // Many features make a model large enough to be caught while it is written.
+    desk.write("train.txt", xmc().replacen("300 60 20", "300 30000 20", 1));
+    desk.ok("train train.txt --no-tune --head ls -k 8 -o m.rmb");
+    let old = desk.read("m.rmb");
+    let began = Instant::now();
+    desk.ok("train train.txt --no-tune --head ls -k 9 -q -o new.rmb");
+    let whole = began.elapsed();
+    let new = desk.read("new.rmb");
+    assert_ne!(old, new);
+    std::fs::remove_file(desk.path("new.rmb")).unwrap();
+
+    let mut interrupted = 0;
+    for moment in moments(whole) {
+        let done = train_and_kill(&desk, moment);
+        interrupted += u32::from(!done);
+        let found = desk.read("m.rmb");
+        assert!(found == old || found == new, "{moment:?}: the model is neither the old one nor the new one");
+        assert!(!done || found == new, "{moment:?}: a training that was done has not replaced the model");
+        assert_eq!(desk.json("inspect m.rmb --json")["k"], if found == old { 8 } else { 9 });
+        desk.write("m.rmb", &old);
+    }
+    println!("{interrupted} trainings were interrupted, {} of them while writing", begun(&desk).len());
+    assert!(interrupted > 0);
+
+    // Fresh temporary files may belong to a run that is still alive; those of long ago are removed by the next run.
+    desk.write(".m.rmb.tmpAbC123", "a killed run");
+    let long_ago = SystemTime::now() - Duration::from_secs(3600);
+    for name in desk.files() {
+        assert!(temporary(&name) || ["m.rmb", "train.txt"].contains(&name.as_str()), "{name} was left behind");
+        if temporary(&name) {
+            File::options().write(true).open(desk.path(&name)).unwrap().set_modified(long_ago).unwrap();
+        }
+    }
+    desk.ok("train train.txt --no-tune --head ls -k 9 -o m.rmb");
+    assert_eq!(desk.files(), ["m.rmb", "train.txt"]);
+    assert!(desk.read("m.rmb") == new);
+}

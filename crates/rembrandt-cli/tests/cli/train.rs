@@ -1,0 +1,216 @@
+//! `rembrandt train` on sparse rows.
+
+use serde_json::{Value, json};
+
+use crate::common::{C, Desk, N, objects, predicted, xmc};
+
+#[test]
+fn json_tells_what_was_made() {
+    let desk = Desk::with_data();
+    let json = desk.json("train train.txt --no-tune -o m.rmb --json");
+    for key in ["n", "d", "c", "nnz", "k", "ridge", "head", "head_ridge", "blend", "random_features", "folds"] {
+        assert!(json.get(key).is_some(), "{key} is not in {json}");
+    }
+    assert_eq!((json["n"].as_u64(), json["c"].as_u64()), (Some(N as u64), Some(C as u64)));
+    assert_eq!(json["head"], "independent");
+    for key in ["p@1", "p@3", "p@5"] {
+        let value = json["held_out"][key].as_f64().unwrap();
+        assert!((0.0..=1.0).contains(&value), "{key}: {value}");
+    }
+    assert!(json["held_out"]["p@1"].as_f64() > Some(0.7), "{json}");
+    assert_eq!(json["tried"].as_array().unwrap().len(), 1);
+    assert_eq!(json["cut_short"], false);
+    assert_eq!(json["model_bytes"].as_u64(), Some(desk.read("m.rmb").len() as u64));
+    assert_eq!(json["output"], "m.rmb");
+    for stage in ["read", "tuning", "embedding", "head", "total"] {
+        assert!(json["seconds"][stage].as_f64() >= Some(0.0), "{stage} is not in {json}");
+    }
+    #[cfg(target_os = "linux")]
+    assert!(json["peak_memory_mb"].as_f64() > Some(1.0));
+    assert_eq!(desk.files(), ["m.rmb", "train.txt"]);
+}
+
+#[test]
+fn people_get_a_summary_and_a_note_or_nothing() {
+    let desk = Desk::with_data();
+    let outcome = desk.ok("train train.txt --no-tune -o m.rmb");
+    for part in ["300 examples", "20 dimensions", "independent labels", "held out", "wrote", "m.rmb"] {
+        assert!(outcome.stdout.contains(part), "{part:?} is not in {}", outcome.stdout);
+    }
+    assert!(outcome.stderr.starts_with("note: about "), "{}", outcome.stderr);
+    let quiet = desk.ok("train train.txt --no-tune -o m.rmb -q");
+    assert_eq!((quiet.stdout, quiet.stderr), (String::new(), String::new()));
+}
+
+#[test]
+fn options_reach_the_model() {
+    let desk = Desk::with_data();
+    let features = |kernel: &str, quasi: bool, bandwidth: f64| json!({"kernel": kernel, "quasi": quasi, "count": 50, "bandwidth": bandwidth, "seed": 1});
+    let cases: [(&str, &str, Value); 14] = [
+        ("--head ls", "head", json!("least-squares")),
+        ("--head ls", "head_ridge", Value::Null),
+        ("--head lr", "head", json!("softmax")),
+        ("--head ilr", "head", json!("independent")),
+        ("-k 7", "k", json!(7)),
+        ("--ridge 2", "ridge", json!(2.0)),
+        ("--head-ridge 3", "head_ridge", json!(3.0)),
+        ("--blend 1.5", "blend", json!(1.5)),
+        ("--random-features gaussian:50", "random_features", features("gaussian", false, 4.0)),
+        ("--random-features cauchy:50 --bandwidth 2", "random_features", features("cauchy", false, 2.0)),
+        ("--random-features quasi-matern3:50", "random_features", features("matern3", true, 4.0)),
+        ("--random-features none", "random_features", Value::Null),
+        ("--folds 0", "folds", json!(0)),
+        ("--folds 5", "folds", json!(5)),
+    ];
+    for (options, key, expected) in cases {
+        let json = desk.json(&format!("train train.txt --no-tune -o m.rmb --json {options}"));
+        assert_eq!(json[key], expected, "{options}");
+        let hits = desk.json("eval m.rmb train.txt --json --bootstrap 0");
+        assert!(hits["p@1"].as_f64() > Some(0.7), "{options}: {hits}");
+    }
+}
+
+#[test]
+fn tuning_tries_several_settings_and_stops_in_time() {
+    let desk = Desk::with_data();
+    // A ridge of the head spares the search for random features.
+    let json = desk.json("train train.txt -o m.rmb -k 10 --head-ridge 16 --json");
+    let tried = json["tried"].as_array().unwrap();
+    assert!(tried.len() > 1 && json["cut_short"] == false, "{json}");
+    assert!(tried.iter().all(|t| t["k"] == 10 && t["head_ridge"] == 16.0), "{json}");
+    assert!(tried.iter().any(|t| t["ridge"] == json["ridge"]), "{json}");
+    let outcome = desk.ok("train train.txt -o m.rmb --budget 0s --json");
+    assert!(outcome.stdout.contains("\"cut_short\":true"), "{}", outcome.stdout);
+    assert!(outcome.stderr.contains("--budget gives it more"), "{}", outcome.stderr);
+    assert_eq!(desk.json("inspect m.rmb --json")["report"]["cut_short"], true);
+}
+
+#[test]
+fn presets_are_a_start() {
+    let desk = Desk::with_data();
+    for preset in ["aloi", "mulan", "lshtc --scale-rows none"] {
+        let json = desk.json(&format!("train train.txt --no-tune --preset {preset} -o m.rmb --json"));
+        assert_eq!(json["k"], C, "{preset}");
+    }
+    assert_eq!(desk.json("train train.txt --no-tune --preset aloi -k 4 -o m.rmb --json")["k"], 4);
+    assert!(desk.refused("train train.txt --preset lshtc -o x.rmb").starts_with("error: --preset: divides rows"));
+}
+
+/// Labels 0 to 3 are frequent, the others are not.
+fn skewed() -> String {
+    let all = xmc();
+    let frequent = |line: &str| line.split(' ').next().unwrap().split(',').any(|l| ["0", "1", "2", "3"].contains(&l));
+    let kept: Vec<&str> = all
+        .lines()
+        .skip(1)
+        .enumerate()
+        .filter(|(i, line)| i % 6 == 0 || frequent(line))
+        .map(|(_, line)| line)
+        .collect();
+    format!("{} 60 20\n{}\n", kept.len(), kept.join("\n"))
+}
+
+#[test]
+fn propensities_lift_rare_labels() {
+    let desk = Desk::new();
+    desk.write("train.txt", skewed());
+    desk.ok("train train.txt --no-tune -o plain.rmb");
+    desk.ok("train train.txt --no-tune --propensity -o lifted.rmb");
+    desk.ok("train train.txt --no-tune --propensity=0.55,1.5 -o again.rmb");
+    assert!(desk.read("lifted.rmb") == desk.read("again.rmb"), "other is the default");
+    let frequent = |model: &str| {
+        let outcome = desk.ok(&format!("predict {model} train.txt --top 3 --format jsonl"));
+        let labels = objects(&outcome.stdout).iter().flat_map(predicted).collect::<Vec<_>>();
+        labels.iter().filter(|(label, _)| label.parse::<usize>().unwrap() < 4).count()
+    };
+    let (plain, lifted) = (frequent("plain.rmb"), frequent("lifted.rmb"));
+    assert!(lifted < plain, "{lifted} of the frequent labels, {plain} without propensities");
+}
+
+#[test]
+fn label_weights_count() {
+    let desk = Desk::with_data();
+    let predictions = |options: &str| {
+        desk.ok(&format!("train train.txt --no-tune {options} -o m.rmb"));
+        desk.ok("predict m.rmb train.txt").stdout
+    };
+    desk.write("ones.txt", "1\n".repeat(C));
+    desk.write("more.txt", "1\n".repeat(C - 1) + "0.01\n");
+    let plain = predictions("");
+    assert_eq!(plain, predictions("--label-weights ones.txt"));
+    assert_ne!(plain, predictions("--label-weights more.txt"));
+}
+
+#[test]
+fn compact_models_are_half_as_large_and_nearly_as_good() {
+    let desk = Desk::with_model();
+    let full = desk.json("inspect m.rmb --json");
+    let json = desk.json("train train.txt --no-tune --compact -o c.rmb --json");
+    assert!(json["model_bytes"].as_u64() < full["bytes"].as_u64());
+    assert_eq!(
+        (full["precision"].as_str(), &desk.json("inspect c.rmb --json")["precision"]),
+        (Some("f32"), &json!("bf16"))
+    );
+    let best = |model: &str| {
+        let outcome = desk.ok(&format!("predict {model} train.txt --top 1 --format jsonl"));
+        objects(&outcome.stdout).iter().map(|o| predicted(o).remove(0)).collect::<Vec<_>>()
+    };
+    let near = best("m.rmb").iter().zip(best("c.rmb")).filter(|(a, b)| a.0 == b.0 && (a.1 - b.1).abs() < 0.05).count();
+    assert!(near > N * 9 / 10, "{near} of {N} are alike");
+}
+
+#[test]
+fn weighing_is_part_of_the_model() {
+    let desk = Desk::with_data();
+    // The same rows, twice as long.
+    let doubled = |text: &str| {
+        let number = |word: &str| match word.split_once(':') {
+            Some((id, value)) => format!("{id}:{}", 2.0 * value.parse::<f64>().unwrap()),
+            None => word.to_owned(),
+        };
+        text.lines().map(|line| line.split(' ').map(number).collect::<Vec<_>>().join(" ") + "\n").collect::<String>()
+    };
+    desk.write("doubled.txt", doubled(&xmc()));
+    for (options, same) in [("", false), ("--tfidf", false), ("--normalize", true), ("--tfidf --normalize", true)] {
+        desk.ok(&format!("train train.txt --no-tune {options} -o m.rmb"));
+        let labels = |file: &str| desk.ok(&format!("predict m.rmb {file} --format xmc")).stdout;
+        assert_eq!(labels("train.txt") == labels("doubled.txt"), same, "{options}");
+    }
+    let json = desk.json("inspect m.rmb --json");
+    assert_eq!(json["preprocessing"], json!({"kind": "sparse", "tfidf": true, "normalize": true}));
+    assert!(desk.ok("inspect m.rmb").stdout.contains("times idf, scaled to length 1"));
+}
+
+#[test]
+fn the_same_bytes_for_any_threads_from_text_and_cache() {
+    let desk = Desk::with_data();
+    desk.ok("convert train.txt -o data.rmb");
+    let options = ["--no-tune", "--no-tune --random-features cauchy:50", "-k 6 --head-ridge 16", "--no-tune --head lr"];
+    for options in options {
+        desk.ok(&format!("train train.txt {options} --seed 3 -o first"));
+        for (train, threads) in [("train.txt", 1), ("train.txt", 2), ("data.rmb", 5), ("train.txt", 5)] {
+            desk.ok(&format!("train {train} {options} --seed 3 --threads {threads} -o again"));
+            assert!(desk.read("first") == desk.read("again"), "{options}, {train}, {threads} threads");
+        }
+    }
+}
+
+#[test]
+fn inspect_tells_how_a_model_was_made() {
+    let desk = Desk::with_data();
+    let train = desk.json("train train.txt --no-tune -k 9 --ridge 2 --compact -o m.rmb --json");
+    let json = desk.json("inspect m.rmb --json");
+    assert_eq!((json["kind"].as_str(), json["verified"].as_bool()), (Some("model"), Some(true)));
+    for key in ["n", "d", "c", "k"] {
+        assert_eq!(json[key], train[key], "{key}");
+    }
+    assert_eq!((&json["params"]["k"], &json["params"]["ridge"]), (&json!(9), &json!(2.0)));
+    assert_eq!(json["report"]["held_out"], train["held_out"]);
+    assert_eq!((json["added"].as_u64(), json["spectrum"].as_array().unwrap().len()), (Some(0), 9));
+    let text = desk.ok("inspect m.rmb").stdout;
+    for part in ["60 features, 20 labels, 9 dimensions", "300 examples", "bf16", "independent labels", "P@1", "ridge 2"]
+    {
+        assert!(text.contains(part), "{part:?} is not in {text}");
+    }
+    assert!(desk.refused("inspect m.rmb --format xmc").contains("--format: is for text"));
+}
