@@ -3,12 +3,12 @@
 CARGO ?= cargo
 PYTHON ?= python3
 REMBRANDT = target/release/rembrandt
-DEMO = target/demo/debtags.safetensors
+DEMO = target/demo
 
 .PHONY: help demo build test fmt clippy doc unit deny-if-installed bench data deny deny-policy deny-advisories
 
 help:
-	@echo 'make demo    embed the tags of Debian packages and show neighbours of a few of them'
+	@echo 'make demo    train a model on the tags of Debian packages, test it, and ask it a few things'
 	@echo 'make test    every check: format, lints, documentation, tests, licences and advisories'
 	@echo 'make bench   the benchmarks'
 	@echo 'make data    rebuild data/debtags from the package index of a Debian machine'
@@ -16,13 +16,21 @@ help:
 
 # ---- demo: make prints each command before it runs it, so the output shows what to type ----
 
+# Features are words and labels tags, both by number as in the data: 2210 is chess, 1543 board, 4593 engine,
+# 11656 podcast. No tag in the data is about podcasts, so the demo adds one.
 demo: build
-	@mkdir -p $(dir $(DEMO))
-	$(REMBRANDT) embed data/debtags/train.txt.gz -k 100 -o $(DEMO)
-	$(REMBRANDT) inspect $(DEMO)
-	$(REMBRANDT) neighbors $(DEMO) game::strategy
-	$(REMBRANDT) neighbors $(DEMO) implemented-in::python
-	$(REMBRANDT) neighbors $(DEMO) protocol::smtp
+	@mkdir -p $(DEMO)
+	$(REMBRANDT) inspect data/debtags/train.txt.gz
+	$(REMBRANDT) train data/debtags/train.txt.gz --tfidf --normalize --budget 30s -o $(DEMO)/debtags.model
+	$(REMBRANDT) eval $(DEMO)/debtags.model data/debtags/test.txt.gz
+	gzip -dc data/debtags/test.txt.gz | sed -n 102,106p | $(REMBRANDT) predict $(DEMO)/debtags.model - --top 3
+	$(REMBRANDT) explain $(DEMO)/debtags.model '2210:1 1543:1 4593:1' --label game::board:chess
+	$(REMBRANDT) neighbors $(DEMO)/debtags.model protocol::smtp --top 5
+	gzip -dc data/debtags/train.txt.gz | grep ' 11656:' > $(DEMO)/podcast.txt
+	$(REMBRANDT) add-label $(DEMO)/debtags.model $(DEMO)/podcast.txt --name use::podcasting -o $(DEMO)/added.model
+	gzip -dc data/debtags/test.txt.gz | grep ' 11656:' | $(REMBRANDT) predict $(DEMO)/added.model - --top 3
+	$(REMBRANDT) embed data/debtags/train.txt.gz -k 100 -o $(DEMO)/tags.safetensors
+	$(REMBRANDT) neighbors $(DEMO)/tags.safetensors game::strategy --top 5
 
 build:
 	$(CARGO) build --release --locked --package rembrandt-cli

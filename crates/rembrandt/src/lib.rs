@@ -39,9 +39,10 @@
 //! # Ok::<(), rembrandt::Error>(())
 //! ```
 //!
-//! From files it is [`Dataset::read`](data::Dataset::read) for text, [`data::convert`] and
-//! [`Dataset::open`](data::Dataset::open) for a cache that is mapped instead of read, and
-//! [`EmbeddingFile`] for the result. A trained [`Model`] predicts labels.
+//! From files it is [`Dataset::read`](data::Dataset::read) for sparse rows, [`data::read_texts`] for raw text,
+//! [`data::convert`] and [`Dataset::open`](data::Dataset::open) for a cache that is mapped instead of read, and
+//! [`EmbeddingFile`] for the result. [`TrainParams`](train::TrainParams) trains a classifier on top of the embedding,
+//! with settings chosen on held-out examples; as a [`Model`] file it predicts labels with calibrated probabilities.
 //!
 //! # Map
 //!
@@ -49,16 +50,17 @@
 //! |---|---|
 //! | [`data`] | readers, chunks, the cache file, and [`Examples`], the trait through which algorithms see data |
 //! | [`embed`] | [`Rembrandt`]: parameters, algorithm, report |
-//! | [`head`] | from the embedding to scores: least squares, logistic regression, random features, cross-fitting |
+//! | [`head`] | from the embedding to scores and probabilities: least squares, logistic regression, cross-fitting |
+//! | [`train`] | all of training: the search for settings, embedding, head, calibration, thresholds |
 //! | [`reproduce`] | the paper's experiments, with the authors' settings and figures |
-//! | [`model`] | files of results, prediction, explanation, exports, nearest labels |
+//! | [`model`] | files of results, prediction, explanation, labels added later, exports, nearest labels |
 //! | [`metrics`] | how good ranked predictions are, with intervals; thresholds |
 //! | [`solve`] | orthonormal bases; inside, conjugate gradients and random numbers |
 //! | [`kernel`] | sparse × dense products, the inner loop of everything |
 //! | [`matrix`], [`csr`] | dense and sparse matrices |
 //!
 //! The library never prints, exits, or installs a thread pool or logger. It runs on rayon's current pool; results
-//! are the same to the last bit for any number of threads.
+//! are the same to the last bit for any number of threads, unless the time for tuning cuts a search short.
 
 mod atomic;
 pub mod csr;

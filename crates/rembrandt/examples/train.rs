@@ -1,0 +1,86 @@
+//! Trains a model, saves it, opens it and predicts: `rembrandt train` and `rembrandt predict` in the library's terms.
+//!
+//! ```text
+//! cargo run --release -p rembrandt --example train                             # on data made up here
+//! cargo run --release -p rembrandt --example train -- data/debtags/train.txt.gz target/debtags.model
+//! ```
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rembrandt::data::featurizer::SparseCounts;
+use rembrandt::data::{Dataset, Rows};
+use rembrandt::model::{Background, Model, ModelParts, Precision, PredictOptions, Preprocessing};
+use rembrandt::train::{HeadKind, TrainParams, Trained, Tuning};
+use rembrandt::{Examples, Run, Side};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut args = std::env::args().skip(1);
+    let data = match args.next() {
+        Some(path) => Dataset::read(Path::new(&path), &Default::default(), &mut |_, _| true)?.0,
+        None => made_up()?,
+    };
+    let output = args.next().map_or_else(|| std::env::temp_dir().join("example.model"), PathBuf::from);
+
+    // Word counts profit from tf-idf and rows of length 1. The model keeps the rule and applies it to what it predicts.
+    let mut counts = SparseCounts::default();
+    counts.add(data.features()?.view());
+    let transform = counts.finish(data.shape().d, true, true);
+    let raw = data.features()?;
+    let data = data.map_features(|x| transform.apply(x))?;
+
+    let params = TrainParams::new(HeadKind::suited(&data)?);
+    let trained = params.fit(&data, &Tuning::within(Duration::from_secs(20)), &mut Run::default())?;
+    let held_out = trained.report.held_out;
+    println!("precision at 1 on {} held-out examples: {:.3}", held_out.examples, held_out.p1);
+    parts(trained, &data, Preprocessing::Sparse(transform)).save(&output, Precision::F32)?;
+
+    // What follows needs the file alone.
+    let model = Model::open(&output)?;
+    let predictions = model.predictor(PredictOptions::top(3))?.predict(raw.view())?;
+    for i in 0..predictions.rows().min(5) {
+        let line: Vec<String> =
+            predictions.row(i).map(|(label, p)| format!("{} {p:.3}", model.label_name(label as usize))).collect();
+        println!("example {i}: {}", line.join(", "));
+    }
+    Ok(())
+}
+
+/// 400 examples of 8 labels: word i tells label i, word 8 + i mod 5 tells nothing.
+fn made_up() -> rembrandt::Result<Dataset> {
+    let mut rows = Rows::new();
+    for i in 0..400 {
+        rows.x.push(i % 8, 1.0);
+        rows.x.push(8 + i % 5, 1.0);
+        rows.x.end_row();
+        rows.y.push(i % 8, 1.0);
+        rows.y.end_row();
+    }
+    Dataset::from_rows(&rows, 13, 8)
+}
+
+/// All that a model file holds.
+fn parts(trained: Trained, data: &Dataset, preprocessing: Preprocessing) -> ModelParts {
+    ModelParts {
+        preprocessing,
+        labels: trained.embedding.labels,
+        projection: trained.embedding.projection,
+        intercept: trained.embedding.intercept,
+        spectrum: trained.embedding.spectrum,
+        head: trained.head,
+        calibration: trained.calibration,
+        thresholds: trained.thresholds,
+        background: Background {
+            examples: data.shape().n as u64,
+            counts: trained.counts,
+            mean: trained.mean,
+            covariance: trained.covariance,
+            words: [Side::X, Side::Y].map(|side| data.has_words(side)),
+        },
+        label_names: data.label_names().map(<[String]>::to_vec),
+        feature_names: data.feature_names().map(<[String]>::to_vec),
+        params: serde_json::json!(trained.params),
+        report: serde_json::json!(trained.report),
+    }
+}
