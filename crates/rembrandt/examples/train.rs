@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use rembrandt::data::featurizer::SparseCounts;
 use rembrandt::data::{Dataset, Rows};
-use rembrandt::model::{Background, Model, ModelParts, Precision, PredictOptions, Preprocessing};
-use rembrandt::train::{HeadKind, TrainParams, Trained, Tuning};
-use rembrandt::{Examples, Run, Side};
+use rembrandt::model::{Model, Precision, PredictOptions, Preprocessing};
+use rembrandt::train::{HeadKind, TrainParams, Tuning};
+use rembrandt::{Examples, Run};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut args = std::env::args().skip(1);
@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let trained = params.fit(&data, &Tuning::within(Duration::from_secs(20)), &mut Run::default())?;
     let held_out = trained.report.held_out;
     println!("precision at 1 on {} held-out examples: {:.3}", held_out.examples, held_out.p1);
-    parts(trained, &data, Preprocessing::Sparse(transform)).save(&output, Precision::F32)?;
+    trained.into_parts(&data, Preprocessing::Sparse(transform)).0.save(&output, Precision::F32)?;
 
     // What follows needs the file alone.
     let model = Model::open(&output)?;
@@ -58,29 +58,4 @@ fn made_up() -> rembrandt::Result<Dataset> {
         rows.y.end_row();
     }
     Dataset::from_rows(&rows, 13, 8)
-}
-
-/// All that a model file holds.
-fn parts(trained: Trained, data: &Dataset, preprocessing: Preprocessing) -> ModelParts {
-    ModelParts {
-        preprocessing,
-        labels: trained.embedding.labels,
-        projection: trained.embedding.projection,
-        intercept: trained.embedding.intercept,
-        spectrum: trained.embedding.spectrum,
-        head: trained.head,
-        calibration: trained.calibration,
-        thresholds: trained.thresholds,
-        background: Background {
-            examples: data.shape().n as u64,
-            counts: trained.counts,
-            mean: trained.mean,
-            covariance: trained.covariance,
-            words: [Side::X, Side::Y].map(|side| data.has_words(side)),
-        },
-        label_names: data.label_names().map(<[String]>::to_vec),
-        feature_names: data.feature_names().map(<[String]>::to_vec),
-        params: serde_json::json!(trained.params),
-        report: serde_json::json!(trained.report),
-    }
 }

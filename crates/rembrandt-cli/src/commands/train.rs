@@ -8,8 +8,8 @@ use indicatif::BinaryBytes;
 use rembrandt::data::featurizer::SparseCounts;
 use rembrandt::data::records::RecordFormat;
 use rembrandt::data::{Dataset, NameIndex, RowScale, read_texts};
-use rembrandt::model::{Background, ModelParts, Preprocessing};
-use rembrandt::train::{HeadKind, HeldOut, TrainParams, Trained, Tried};
+use rembrandt::model::Preprocessing;
+use rembrandt::train::{HeadKind, HeldOut, TrainParams, Tried};
 use rembrandt::{Error, Examples, Run, Side};
 use serde_json::{Value, json};
 
@@ -60,7 +60,8 @@ pub fn run(args: &TrainArgs) -> anyhow::Result<()> {
     if trained.report.cut_short {
         display.note("the time for tuning was over before the search was: --budget gives it more");
     }
-    let (parts, account) = parts(trained, &data, preprocessing);
+    let (parts, params, report, seconds) = trained.into_parts(&data, preprocessing);
+    let account = Account { params, report, seconds };
     parts.save(&args.output, args.precision())?;
     let bytes = fs::metadata(&args.output).map_err(Error::io(&args.output))?.len();
     let total = began.elapsed().as_secs_f64();
@@ -159,39 +160,6 @@ fn check_memory(params: &TrainParams, data: &Dataset, limit: Option<Limit>) -> r
         }
         _ => Ok(estimate),
     }
-}
-
-/// The model, and what remains to be told of the training.
-fn parts(trained: Trained, data: &Dataset, preprocessing: Preprocessing) -> (ModelParts, Account) {
-    let Trained { embedding, head, calibration, thresholds, counts, mean, covariance, params, report, seconds } =
-        trained;
-    let background = Background {
-        examples: data.shape().n as u64,
-        counts,
-        mean,
-        covariance,
-        words: [Side::X, Side::Y].map(|side| data.has_words(side)),
-    };
-    let feature_names = match preprocessing {
-        Preprocessing::Text(_) => None,
-        _ => data.feature_names().map(<[String]>::to_vec),
-    };
-    let parts = ModelParts {
-        preprocessing,
-        labels: embedding.labels,
-        projection: embedding.projection,
-        intercept: embedding.intercept,
-        spectrum: embedding.spectrum,
-        head,
-        calibration,
-        thresholds,
-        background,
-        label_names: data.label_names().map(<[String]>::to_vec),
-        feature_names,
-        params: json!(params),
-        report: json!(report),
-    };
-    (parts, Account { params, report, seconds })
 }
 
 /// What is told of a training once its matrices are in the model.

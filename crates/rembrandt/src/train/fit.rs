@@ -7,15 +7,16 @@ use super::report::TrainReport;
 use super::search::{Chosen, search};
 use super::trial::Setting;
 use crate::csr::Csr;
-use crate::data::{Dataset, Examples, alike};
+use crate::data::{Dataset, Examples, Side, alike};
 use crate::head::{
     Calibration, Descent, Folds, Head, Inputs, Logistic, LogisticParams, LogisticReport, RandomFeatures, Targets,
     add_intercept, out_of_fold,
 };
 use crate::matrix::{MatRef, Matrix};
 use crate::metrics::Propensities;
+use crate::model::{Background, ModelParts, Preprocessing};
 use crate::solve::orth;
-use crate::{Embedding, Rembrandt, Result, Run};
+use crate::{Embedding, Error, Rembrandt, Result, Run};
 
 /// Seed of the parts for cross-fitting.
 const CROSS: u64 = 0xc405;
@@ -54,7 +55,7 @@ impl TrainParams {
         let mut clock = Clock { last: Instant::now(), seconds: Vec::new() };
         let groups = alike::groups(data)?;
         clock.stage("comparing");
-        let Chosen { setting, blend, held_out, calibration, thresholds, start, tried, cut_short } =
+        let Chosen { setting, blend, held_out, calibration, mut thresholds, start, tried, cut_short } =
             search(data, &groups, self, tuning, run)?;
         clock.stage("tuning");
 
@@ -100,7 +101,7 @@ impl TrainParams {
                 let (mut model, report) = self.fit_head(&setting, None, inputs, targets, run)?;
                 if let Some(propensity) = self.propensity {
                     let propensities = Propensities::new(propensity, &counts, shape.n as u64)?;
-                    lift(&mut model.weights, &propensities, calibration.scale);
+                    lift(&mut model.weights, &mut thresholds, &propensities, calibration.scale);
                 }
                 (Head::Logistic { features, model, blend }, report)
             }
@@ -122,12 +123,17 @@ impl TrainParams {
         targets: Targets<'_>,
         run: &mut Run<'_>,
     ) -> Result<(Logistic, Option<LogisticReport>)> {
+        // The head has a ridge of its own.
+        let named = |error: Error| match error {
+            Error::Parameter { name: "ridge", reason } => Error::parameter("head_ridge", reason),
+            other => other,
+        };
         if setting.features.is_some() {
-            return Ok((self.descent(setting).fit(inputs, targets, run)?, None));
+            return Ok((self.descent(setting).fit(inputs, targets, run).map_err(named)?, None));
         }
         let mut params = self.logistic(setting);
         params.tolerance = params.tolerance.max(tolerance.unwrap_or(0.0));
-        let (model, report) = params.fit(inputs, targets, run)?;
+        let (model, report) = params.fit(inputs, targets, run).map_err(named)?;
         Ok((model, Some(report)))
     }
 
@@ -147,12 +153,53 @@ impl TrainParams {
     }
 }
 
+impl Trained {
+    /// All that a model file holds, and what remains to be told: parameters, report and seconds.
+    pub fn into_parts(
+        self,
+        data: &Dataset,
+        preprocessing: Preprocessing,
+    ) -> (ModelParts, TrainParams, TrainReport, Vec<(&'static str, f64)>) {
+        let feature_names = match preprocessing {
+            // The featurizer has them.
+            Preprocessing::Text(_) => None,
+            _ => data.feature_names().map(<[String]>::to_vec),
+        };
+        let parts = ModelParts {
+            preprocessing,
+            labels: self.embedding.labels,
+            projection: self.embedding.projection,
+            intercept: self.embedding.intercept,
+            spectrum: self.embedding.spectrum,
+            head: self.head,
+            calibration: self.calibration,
+            thresholds: self.thresholds,
+            background: Background {
+                examples: data.shape().n as u64,
+                counts: self.counts,
+                mean: self.mean,
+                covariance: self.covariance,
+                words: [Side::X, Side::Y].map(|side| data.has_words(side)),
+            },
+            label_names: data.label_names().map(<[String]>::to_vec),
+            feature_names,
+            params: serde_json::json!(self.params),
+            report: serde_json::json!(self.report),
+        };
+        (parts, self.params, self.report, self.seconds)
+    }
+}
+
 /// Adds the logarithm of the inverse propensity to the log-odds of each label: what is predicted is then, in the
-/// propensity model, how likely a label applies and not how likely it was given.
-fn lift(weights: &mut Matrix, propensities: &Propensities, scale: f32) {
+/// propensity model, how likely a label applies and not how likely it was given. Thresholds move along, so that the same
+/// labels are predicted as before.
+fn lift(weights: &mut Matrix, thresholds: &mut [f32], propensities: &Propensities, scale: f32) {
     let constant = weights.cols() - 1;
-    for label in 0..weights.rows() {
-        weights.row_mut(label)[constant] += propensities.inverse(label as u32).ln() as f32 / scale;
+    for (label, threshold) in thresholds.iter_mut().enumerate() {
+        let inverse = propensities.inverse(label as u32);
+        weights.row_mut(label)[constant] += inverse.ln() as f32 / scale;
+        let odds = inverse * f64::from(*threshold) / (1.0 - f64::from(*threshold)).max(f64::MIN_POSITIVE);
+        *threshold = (odds / (1.0 + odds)).min(1.0) as f32;
     }
 }
 

@@ -126,8 +126,14 @@ impl TrainParams {
             let reason = "least squares has no head that could use propensities, random features or label weights";
             return Err(Error::parameter("head", reason));
         }
-        if self.head == HeadKind::Softmax && data.nnz(Side::Y) == 0 {
+        if data.nnz(Side::Y) == 0 {
             return Err(Error::Data("no example has a label: there is nothing to learn".into()));
+        }
+        if data.nnz(Side::X) == 0 {
+            return Err(Error::Data("no example has a feature: there is nothing to learn from".into()));
+        }
+        if self.head == HeadKind::Softmax && self.label_weights.is_some() {
+            return Err(Error::parameter("label_weights", "are for independent labels"));
         }
         if self.label_weights.as_ref().is_some_and(|weights| weights.len() != shape.c) {
             return Err(Error::parameter("label_weights", format!("give one for each of the {} labels", shape.c)));

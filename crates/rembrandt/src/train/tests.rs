@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::trial::{Setting, Trial};
 use super::{HeadKind, TrainParams, Trained, Tuning};
-use crate::data::{Dataset, Examples, Rows};
+use crate::data::{Dataset, Rows};
 use crate::head::{FeatureParams, Folds, Head};
 use crate::metrics::Propensity;
 use crate::{Error, Run};
@@ -159,11 +159,13 @@ fn propensities_lift_rare_labels() {
     let data = Dataset::from_rows(&skewed, 40, 2).unwrap();
     let plain = TrainParams { k: Some(2), ..TrainParams::new(HeadKind::Independent) };
     let lifted = TrainParams { propensity: Some(Propensity::OTHER), ..plain.clone() };
-    let constants = |params: &TrainParams| match fit(params, &data, &Tuning::off()).head {
-        Head::Logistic { model, .. } => [0, 1].map(|label| *model.weights.row(label).last().unwrap()),
-        Head::LeastSquares => unreachable!("asked for independent labels"),
+    let train = |params: &TrainParams| {
+        let trained = fit(params, &data, &Tuning::off());
+        let Head::Logistic { model, .. } = trained.head else { unreachable!("asked for independent labels") };
+        ([0, 1].map(|label| *model.weights.row(label).last().unwrap()), trained.thresholds)
     };
-    let (plain, lifted) = (constants(&plain), constants(&lifted));
+    let ((plain, before), (lifted, after)) = (train(&plain), train(&lifted));
+    assert!(after[1] > before[1], "{before:?} {after:?}");
     assert!(lifted[1] - plain[1] > lifted[0] - plain[0] && lifted[0] > plain[0], "{plain:?} {lifted:?}");
 }
 
