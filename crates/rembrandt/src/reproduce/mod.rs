@@ -30,13 +30,13 @@
 
 mod settings;
 
-use faer::Mat;
 use serde::{Deserialize, Serialize};
 
 pub use settings::{Published, Trial};
 
-use crate::csr::{Csr, CsrRef};
+use crate::csr::Csr;
 use crate::data::Dataset;
+use crate::embed::energy_dimension;
 use crate::head::{
     Descent, FeatureParams, Inputs, Logistic, LogisticParams, Loss, RandomFeatures, Targets, add_intercept,
 };
@@ -44,7 +44,6 @@ use crate::matrix::Matrix;
 use crate::metrics::{
     Bootstrap, Evaluator, Example, Intervals, Scores, Settings, best_f1_thresholds, predicted_positive, rank,
 };
-use crate::solve::orth;
 use crate::{Embedding, Error, Examples, Rembrandt, Result, Run};
 
 /// On the multilabel data, k is the smallest dimension that keeps more than this part of the trace of YᵀY.
@@ -154,7 +153,7 @@ impl Experiment {
         let mut params = Rembrandt { seed, ..Rembrandt::preset(self.preset()) };
         params.k = match self {
             Experiment::Aloi => params.k.min(shape.c),
-            _ => dimension(train_labels.view(), shape.c),
+            _ => energy_dimension(train, ENERGY)?,
         };
         let embedding = params.fit(train, run)?;
         Ok(Placed {
@@ -180,24 +179,6 @@ fn place(embedding: &Embedding, data: &Dataset) -> Result<Matrix> {
     let mut h = data.gather_features(embedding.projection.view())?;
     add_intercept(&mut h, &embedding.intercept);
     Ok(h)
-}
-
-/// The smallest k for which the k largest eigenvalues of YᵀY are more than 90 % of its trace.
-fn dimension(labels: CsrRef<'_>, c: usize) -> usize {
-    let mut gram = Mat::<f64>::zeros(c, c);
-    for row in 0..labels.rows() {
-        for (i, a) in labels.entries(row) {
-            labels.entries(row).for_each(|(j, b)| gram[(i, j)] += f64::from(a) * f64::from(b));
-        }
-    }
-    let (values, _) = orth::eigen(&gram);
-    let trace: f64 = values.iter().sum();
-    let mut kept = 0.0;
-    let enough = |value: &f64| {
-        kept += value;
-        kept > ENERGY * trace
-    };
-    values.iter().position(enough).map_or(c, |i| i + 1).max(1)
 }
 
 impl Trial {
