@@ -59,13 +59,13 @@ pub struct TrainArgs {
 #[command(next_help_heading = "Head")]
 pub struct HeadArgs {
     /// ls: least squares; lr: softmax, one label per example; ilr: independent labels; auto: lr where every example
-    /// has one label, else ilr
+    /// has one label, else ilr, and ls where that would take hours
     #[arg(long, value_parser = choice(HEADS), default_value = "auto")]
     head: HeadChoice,
     /// Ridge of the head: in examples or, with random features, relative to their mean square [default: chosen]
     #[arg(long, value_name = "NUMBER", value_parser = parse_ridge)]
     head_ridge: Option<f64>,
-    /// Times that the training of a head on random features sees every example [default: 4]
+    /// Times that the training of a head on random features sees every example [default: 4, with lr 10]
     #[arg(long, value_name = "N", requires = "random_features")]
     epochs: Option<usize>,
     /// How much of the least-squares score to add [default: chosen]
@@ -105,8 +105,8 @@ pub struct TuningArgs {
     /// Time for choosing what was not given: dimensions, ridge, strength of the head
     #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "10m")]
     budget: Duration,
-    /// Choose nothing, use the defaults
-    #[arg(long)]
+    /// Choose nothing, use the defaults: 256 dimensions, and a head on h itself unless --random-features asks for some
+    #[arg(long, conflicts_with = "budget")]
     no_tune: bool,
 }
 

@@ -16,24 +16,32 @@ use crate::progress::Display;
 
 /// Ranks that are scored.
 const TOP: usize = 5;
+/// Labels of an example that are predicted, at most.
+const MOST_PREDICTED: usize = 200;
 /// Examples whose scores one task adds up.
 const EXAMPLES_PER_TASK: usize = 256;
+/// With more labels than this, counts of every label for every task, or every replicate, would take too much memory.
+const MANY_LABELS: usize = 10_000;
 
 pub fn run(args: &EvalArgs) -> anyhow::Result<()> {
     let model = Model::open(&args.model)?;
     let shape = model.shape();
-    let bootstrap =
-        (args.bootstrap > 0).then(|| Bootstrap { replicates: args.bootstrap, macro_f1: true, ..Bootstrap::default() });
+    let bootstrap = (args.bootstrap > 0).then(|| Bootstrap {
+        replicates: args.bootstrap,
+        macro_f1: shape.c <= MANY_LABELS,
+        ..Bootstrap::default()
+    });
     let settings = Settings { propensity: args.propensity, probabilities: true, bootstrap };
     let background = model.background();
     let mut evaluator = Evaluator::new(shape.c, settings)?.trained_on(&background.counts, background.examples)?;
     // Two questions: which five labels are best, and which are probable enough to be predicted.
     let best = model.predictor(PredictOptions::top(TOP))?;
-    let probable = model.predictor(PredictOptions { top: shape.c, threshold: Some(args.threshold), labels: None })?;
+    let probable =
+        model.predictor(PredictOptions { top: MOST_PREDICTED, threshold: Some(args.threshold), labels: None })?;
     let mut display = Display::new(args.quiet);
     let (mut predicting, mut labelled) = (Duration::ZERO, 0);
     let read = stream(&model, &args.test, &args.input_args, &mut display, |batch: &Batch<'_>| {
-        let (time, with_labels) = score(batch, &best, &probable, &mut evaluator)?;
+        let (time, with_labels) = score(batch, &best, &probable, &mut evaluator, shape.c > MANY_LABELS)?;
         predicting += time;
         labelled += with_labels;
         Ok(())
@@ -51,24 +59,26 @@ pub fn run(args: &EvalArgs) -> anyhow::Result<()> {
     print(&table(&evaluator, n, seconds, rate))
 }
 
-/// Adds a batch to the evaluation; returns the time that predicting took, and how many examples have labels.
+/// Adds a batch to the evaluation, all at once where there are many labels; returns the time that predicting took, and how many examples have labels.
 fn score(
     batch: &Batch<'_>,
     best: &Predictor<'_>,
     probable: &Predictor<'_>,
     evaluator: &mut Evaluator,
+    many: bool,
 ) -> Result<(Duration, u64)> {
     let began = Instant::now();
     let ranked = batch.predict(best)?;
     let time = began.elapsed();
     let decided = batch.predict(probable)?;
     let truth = batch.input.labels();
-    let starts: Vec<usize> = (0..ranked.rows()).step_by(EXAMPLES_PER_TASK).collect();
+    let per_task = if many { ranked.rows().max(1) } else { EXAMPLES_PER_TASK };
+    let starts: Vec<usize> = (0..ranked.rows()).step_by(per_task).collect();
     let parts: Vec<Evaluator> = starts
         .into_par_iter()
         .map(|start| {
             let mut part = evaluator.part(batch.first + start as u64);
-            for i in start..ranked.rows().min(start + EXAMPLES_PER_TASK) {
+            for i in start..ranked.rows().min(start + per_task) {
                 let mut positive = decided.labels(i).to_vec();
                 positive.sort_unstable();
                 part.push(&Example {

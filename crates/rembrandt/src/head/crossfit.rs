@@ -42,6 +42,9 @@ pub fn out_of_fold(
         return Err(Error::parameter("folds", "at least two are needed"));
     }
     let n = data.shape().n;
+    if (0..folds.count).any(|fold| (0..n).all(|i| folds.of(i) == fold)) {
+        return Err(Error::Data(format!("{n} examples are too few, or too much alike, to hold some of them out")));
+    }
     let mut h = Matrix::zeros(n, labels.cols());
     for fold in 0..folds.count {
         // Without the others it is quicker than with weight 0, as long as they fit into memory twice. What decides is

@@ -17,7 +17,7 @@ use crate::matrix::{MatRef, Matrix};
 use crate::{Error, Result};
 
 /// Rows whose distances tell the bandwidth.
-const SAMPLE: usize = 500;
+const SAMPLE: usize = 1000;
 /// Streams of the generator beyond those of the dimensions.
 const PHASES: u64 = 1 << 40;
 const SCALES: u64 = 1 << 41;
@@ -152,7 +152,7 @@ fn student(seed: u64, i: usize, degrees: usize) -> f64 {
     (degrees as f64 / square).sqrt()
 }
 
-/// The median squared distance of pairs of at most 500 rows.
+/// The median squared distance of pairs of at most 1000 rows.
 fn median_distance(h: MatRef<'_>, seed: u64) -> f64 {
     let mut rng = generator(seed, SCALES - 1);
     let sample: Vec<usize> = if h.rows() <= SAMPLE {
@@ -163,10 +163,7 @@ fn median_distance(h: MatRef<'_>, seed: u64) -> f64 {
     let before = |at: usize| {
         let i = sample[at];
         let others = sample[..at].iter().filter(move |j| **j != i);
-        others.map(move |j| {
-            let pairs = h.row(i).iter().zip(h.row(*j));
-            pairs.map(|(a, b)| (f64::from(*a) - f64::from(*b)).powi(2)).sum::<f64>()
-        })
+        others.map(move |j| squared_distance(h.row(i), h.row(*j)))
     };
     let mut distances: Vec<f64> = (0..sample.len()).into_par_iter().flat_map_iter(before).collect();
     if distances.is_empty() {
@@ -174,6 +171,21 @@ fn median_distance(h: MatRef<'_>, seed: u64) -> f64 {
     }
     let middle = distances.len() / 2;
     *distances.select_nth_unstable_by(middle, f64::total_cmp).1
+}
+
+/// ‖a − b‖², in lanes that the compiler can add side by side.
+fn squared_distance(a: &[f32], b: &[f32]) -> f64 {
+    const LANES: usize = 16;
+    let mut sums = [0f32; LANES];
+    let (whole, rest) = a.as_chunks::<LANES>();
+    let (other, last) = b.as_chunks::<LANES>();
+    for (a, b) in whole.iter().zip(other) {
+        for (sum, (a, b)) in sums.iter_mut().zip(a.iter().zip(b)) {
+            *sum += (a - b) * (a - b);
+        }
+    }
+    let tail: f64 = rest.iter().zip(last).map(|(a, b)| f64::from((a - b) * (a - b))).sum();
+    tail + sums.iter().map(|sum| f64::from(*sum)).sum::<f64>()
 }
 
 /// The inverse of the normal distribution function: Acklam's rational approximation, to nine digits.

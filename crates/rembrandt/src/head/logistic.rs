@@ -241,7 +241,9 @@ impl Round {
     fn new(gram: &Mat<f64>, rho: f64, mean: f64, m: &[f64]) -> Result<Round> {
         let mut sorted = m.to_vec();
         sorted.sort_by(f64::total_cmp);
-        let ridge = rho / sorted[sorted.len() / 2] + JITTER * mean;
+        // Inputs that are all 0 have no scale of their own; their weights stay 0.
+        let scale = if mean > 0.0 { mean } else { 1.0 };
+        let ridge = rho / sorted[sorted.len() / 2] + JITTER * scale;
         let width = gram.nrows();
         let penalised = |i: usize, j: usize| i == j && i < width - 1;
         let full = Mat::from_fn(width, width, |i, j| {

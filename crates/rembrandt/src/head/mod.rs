@@ -35,6 +35,7 @@ pub use inputs::{Inputs, project};
 pub(crate) use inputs::{STRIP, add_intercept};
 pub use logistic::{Logistic, LogisticParams, LogisticReport};
 pub use objective::{Loss, Targets};
+pub(crate) use part::Part;
 
 use crate::matrix::{MatRef, Matrix};
 use crate::solve::orth;

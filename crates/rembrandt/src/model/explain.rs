@@ -61,7 +61,9 @@ impl Model {
         let probability = self.probability(x, label)?;
         if x.row(0).0.is_empty() {
             let count = self.background().counts[label] as f64;
-            let others = (self.background().examples as f64 - count).max(0.0);
+            // The examples of a label that was added were not among those of training.
+            let own = if label < c - self.added() { count } else { 0.0 };
+            let others = (self.background().examples as f64 - own).max(0.0);
             let base = ((count + 0.5) / (others + 0.5)).ln();
             return Ok(Explanation {
                 label,

@@ -83,6 +83,7 @@ const ALOI: [Trial; 2] = [
         head: Some(AuthorsHead {
             f: 6057,
             rfac: 3.30041,
+            // Their program multiplies the λ that it prints by 64 for random features.
             lambda: 64.0 * 3.11033e-5,
             iters: 18,
             eta: 3.10791,

@@ -4,13 +4,13 @@ use std::time::Instant;
 
 use super::params::{HeadKind, TrainParams, Tuning};
 use super::report::TrainReport;
-use super::search::{Chosen, search};
-use super::trial::Setting;
+use super::search::{BLENDS, Chosen, search};
+use super::trial::{MOST_SCORES, Scored, Setting};
 use crate::csr::Csr;
 use crate::data::{Dataset, Examples, Side, alike};
 use crate::head::{
-    Calibration, Descent, Folds, Head, Inputs, Logistic, LogisticParams, LogisticReport, RandomFeatures, Targets,
-    add_intercept, out_of_fold,
+    Calibration, Descent, Folds, Head, Inputs, Logistic, LogisticParams, LogisticReport, Part, RandomFeatures, Targets,
+    add_intercept, least_squares, out_of_fold,
 };
 use crate::matrix::{MatRef, Matrix};
 use crate::metrics::Propensities;
@@ -18,6 +18,10 @@ use crate::model::{Background, ModelParts, Preprocessing};
 use crate::solve::orth;
 use crate::{Embedding, Error, Rembrandt, Result, Run};
 
+/// One in so many examples is kept from the head, to find out which blend and which calibration suit it; when there are
+/// many examples, no more than a few thousand are.
+const SETTLING: usize = 10;
+const MOST_SETTLING: usize = 5000;
 /// Seed of the parts for cross-fitting.
 const CROSS: u64 = 0xc405;
 
@@ -55,11 +59,11 @@ impl TrainParams {
         let mut clock = Clock { last: Instant::now(), seconds: Vec::new() };
         let groups = alike::groups(data)?;
         clock.stage("comparing");
-        let Chosen { setting, blend, held_out, calibration, mut thresholds, start, tried, cut_short } =
+        let Chosen { setting, mut blend, held_out, mut calibration, mut thresholds, start, tried, cut_short, faithful } =
             search(data, &groups, self, tuning, run)?;
         clock.stage("tuning");
 
-        let params = TrainParams {
+        let mut params = TrainParams {
             k: Some(setting.k),
             ridge: Some(setting.ridge),
             logistic: self.logistic(&setting),
@@ -83,9 +87,9 @@ impl TrainParams {
         let (head, report) = match self.head {
             HeadKind::LeastSquares => (Head::LeastSquares, None),
             _ => {
+                let folds = Folds { count: self.folds, seed: CROSS, groups: Some(&groups) };
                 if self.folds > 0 {
                     drop(h);
-                    let folds = Folds { count: self.folds, seed: CROSS, groups: Some(&groups) };
                     h = out_of_fold(&embed, data, &embedding.labels, folds, run)?;
                 }
                 clock.stage("cross-fitting");
@@ -97,8 +101,30 @@ impl TrainParams {
                     example_weights: weights.as_deref(),
                     label_weights: self.label_weights.as_deref(),
                 };
-                let inputs = Inputs::new(h.view(), features.as_ref());
-                let (mut model, report) = self.fit_head(&setting, None, inputs, targets, run)?;
+                let (mut model, report) = if faithful || self.folds == 0 {
+                    self.fit_head(&setting, None, Inputs::new(h.view(), features.as_ref()), targets, run)?
+                } else {
+                    let most = MOST_SETTLING.min(MOST_SCORES / shape.c.max(1)).max(1);
+                    let few = Folds { count: SETTLING.max(shape.n.div_ceil(most)), ..folds };
+                    let (out, kept): (Vec<usize>, Vec<usize>) = (0..shape.n).partition(|i| few.of(*i) == 0);
+                    let (kept, out) = (Part::new(h.view(), &targets, &kept), Part::new(h.view(), &targets, &out));
+                    drop(h);
+                    let some =
+                        Targets { labels: kept.labels.view(), example_weights: kept.weights.as_deref(), ..targets };
+                    let inputs = Inputs::new(kept.h.view(), features.as_ref());
+                    let fitted = self.fit_head(&setting, None, inputs, some, run)?;
+                    let logistic = fitted.0.scores(Inputs::new(out.h.view(), features.as_ref()));
+                    let squares = least_squares(&embedding.labels, out.h.view());
+                    let scored = Scored { logistic: Some(logistic), squares };
+                    if tuning.blend {
+                        blend = best_blend(&scored, &out, self.head == HeadKind::Softmax);
+                    }
+                    let scores = scored.blended(blend);
+                    calibration = Calibration::fit(self.head.loss(), &scores, out.labels.view());
+                    thresholds = super::thresholds::thresholds(&calibration, scores, out.labels.view())?;
+                    fitted
+                };
+                params.blend = blend;
                 if let Some(propensity) = self.propensity {
                     let propensities = Propensities::new(propensity, &counts, shape.n as u64)?;
                     lift(&mut model.weights, &mut thresholds, &propensities, calibration.scale);
@@ -188,6 +214,18 @@ impl Trained {
         };
         (parts, self.params, self.report, self.seconds)
     }
+}
+
+/// The blend that is best for examples that the head was not trained on.
+fn best_blend(scored: &Scored, out: &Part, single: bool) -> f32 {
+    let found = scored.precision(out.labels.view(), out.weights.as_deref(), &BLENDS);
+    let mut best = 0;
+    for (i, held_out) in found.iter().enumerate() {
+        if held_out.quality(single) > found[best].quality(single) {
+            best = i;
+        }
+    }
+    BLENDS[best]
 }
 
 /// Adds the logarithm of the inverse propensity to the log-odds of each label: what is predicted is then, in the

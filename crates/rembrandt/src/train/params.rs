@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::search::MOST_DIMENSIONS;
+use super::search::{MOST_DIMENSIONS, rotations};
 use super::trial::{MOST_DECIDING, MOST_EXAMPLES, MOST_SCORES, PARTS};
 use crate::data::{Dataset, Examples, Shape, Side};
 use crate::head::{Descent, FeatureParams, Kernel, LogisticParams, Loss};
@@ -135,6 +135,12 @@ impl TrainParams {
         if self.head == HeadKind::Softmax && self.label_weights.is_some() {
             return Err(Error::parameter("label_weights", "are for independent labels"));
         }
+        if self.head == HeadKind::Softmax && self.propensity.is_some() {
+            return Err(Error::parameter(
+                "propensity",
+                "is for independent labels: where there is one, none is forgotten",
+            ));
+        }
         if self.label_weights.as_ref().is_some_and(|weights| weights.len() != shape.c) {
             return Err(Error::parameter("label_weights", format!("give one for each of the {} labels", shape.c)));
         }
@@ -148,9 +154,11 @@ impl TrainParams {
         let k = self.k.unwrap_or(MOST_DIMENSIONS).min(shape.c).min(shape.d) as f64;
         let width = k.max(self.features.map_or(0.0, |f| f.count as f64));
         let embedding = Rembrandt { k: k as usize, ..self.embedding.clone() }.memory(shape) as f64;
-        // The parts of a trial are copies; h of all examples; scores of those that decide; weights and what moves them.
-        let trial = data.bytes() as f64 * (MOST_EXAMPLES as f64 / n.max(1.0)).min(1.0);
-        let scores = 3.0 * (c * (n / PARTS as f64).min(MOST_DECIDING as f64)).min(MOST_SCORES as f64);
+        // The parts of trials are copies, twice where a head is cross-fitted; h of all examples; scores of those that
+        // decide; weights and what moves them. Before, features are copied twice to be compared.
+        let trials = rotations(shape.n) as f64;
+        let trial = data.bytes() as f64 * (MOST_EXAMPLES as f64 / n.max(1.0)).min(1.0) * (0.8 * trials + 1.0);
+        let scores = 4.0 * trials * (c * (n / PARTS as f64).min(MOST_DECIDING as f64)).min(MOST_SCORES as f64);
         let head = if self.head == HeadKind::LeastSquares { 0.0 } else { 6.0 * c * width + 3.0 * width * width };
         (embedding + trial + 4.0 * (2.0 * n * k + scores + head)) as u64
     }
@@ -224,6 +232,11 @@ impl Tuning {
             features: none,
             bandwidth: none,
         }
+    }
+
+    /// Whether there is anything to choose.
+    pub fn chooses(&self) -> bool {
+        self.k || self.ridge || self.strength || self.blend || self.features || self.bandwidth
     }
 
     /// Chooses everything within a time.

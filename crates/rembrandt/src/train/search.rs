@@ -22,7 +22,7 @@ const ENOUGH_DECIDING: usize = 5000;
 /// Parts that decide in turn, at most.
 const MOST_TRIALS: usize = 4;
 /// Parts of the least-squares score to choose from.
-const BLENDS: [f32; 6] = [0.0, 2.0, 4.0, 8.0, 16.0, 32.0];
+pub(super) const BLENDS: [f32; 6] = [0.0, 2.0, 4.0, 8.0, 16.0, 32.0];
 /// Factors between neighbouring ridges of the embedding, of the head, and bandwidths.
 const RIDGE_STEP: f64 = 2.0;
 const HEAD_RIDGE_STEP: f64 = 4.0;
@@ -51,6 +51,9 @@ pub(super) struct Chosen {
     pub start: Matrix,
     pub tried: Vec<Tried>,
     pub cut_short: bool,
+    /// Whether heads were trained on as large a part of the examples as the final one is. If not, they are weaker than
+    /// it, and what blend and calibration suit them need not suit it.
+    pub faithful: bool,
 }
 
 /// Tries settings on held-out examples.
@@ -85,11 +88,14 @@ pub(super) fn search(
         head_ridge: params.head_ridge(features.is_some()),
         features,
     };
-    let choice = *tuning != Tuning::off();
-    let rotations = if choice { search.rotations(shape.n) } else { 1 };
+    let choice = tuning.chooses();
+    let rotations = if choice { rotations(shape.n) } else { 1 };
     for rotation in 0..PARTS {
+        if search.trials.len() == rotations {
+            break;
+        }
         let mut trial = Trial::new(data, params, groups, rotation)?;
-        if search.trials.len() < rotations && !trial.is_hollow() {
+        if !trial.is_hollow() {
             trial.embed(setting.k, setting.ridge, run)?;
             search.trials.push(trial);
         }
@@ -128,6 +134,11 @@ pub(super) fn search(
     search.finish()
 }
 
+/// Parts that decide in turn.
+pub(super) fn rotations(n: usize) -> usize {
+    ENOUGH_DECIDING.div_ceil((n / PARTS).max(1)).clamp(1, MOST_TRIALS)
+}
+
 /// Fewer random features tell as well which settings are better, in less time.
 fn quick(features: FeatureParams) -> FeatureParams {
     FeatureParams { count: features.count.min(QUICK_FEATURES), ..features }
@@ -154,10 +165,6 @@ struct Best {
 }
 
 impl Search<'_> {
-    fn rotations(&self, n: usize) -> usize {
-        ENOUGH_DECIDING.div_ceil((n / PARTS).max(1)).clamp(1, MOST_TRIALS)
-    }
-
     /// Whether the time is over.
     fn late(&mut self) -> bool {
         self.cut_short |= self.started.elapsed() >= self.tuning.budget;
@@ -209,12 +216,16 @@ impl Search<'_> {
             let mut quality = self.best().held_out.quality(self.single);
             let mut setting = start;
             for _ in 0..MOST_STEPS {
+                let Some(value) = field(&mut setting) else { return Ok(setting) };
                 if self.late() {
                     return Ok(self.best().setting);
                 }
-                let Some(value) = field(&mut setting) else { return Ok(setting) };
                 *value *= factor;
-                let found = self.evaluate(setting, run)?;
+                let found = match self.evaluate(setting, run) {
+                    // A setting that cannot be trained with is not a good one, but no reason to give up.
+                    Err(Error::Parameter { .. }) => break,
+                    other => other?,
+                };
                 if found <= quality + GAIN {
                     break;
                 }
@@ -279,8 +290,9 @@ impl Search<'_> {
         let (all, truth) = together(&scores, &trials);
         let calibration = Calibration::fit(params.head.loss(), &all, truth.view());
         let thresholds = thresholds(&calibration, all, truth.view())?;
+        let faithful = trials[0].is_crossed();
         let start = std::mem::replace(&mut trials[0].embedding, Matrix::zeros(0, 0));
-        Ok(Chosen { setting, blend, held_out, calibration, thresholds, start, tried, cut_short })
+        Ok(Chosen { setting, blend, held_out, calibration, thresholds, start, tried, cut_short, faithful })
     }
 }
 

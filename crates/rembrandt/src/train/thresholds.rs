@@ -18,10 +18,15 @@ const ENOUGH: usize = 20;
 pub(super) fn thresholds(calibration: &Calibration, mut scores: Matrix, truth: CsrRef<'_>) -> Result<Vec<f32>> {
     let c = scores.cols();
     let mut probabilities = Csr::new(false);
+    // What is below the candidates of an example is not looked at, so no threshold may be so low that it would count.
+    let mut floor = 0f32;
     for i in 0..scores.rows() {
         let row = scores.row_mut(i);
         calibration.apply(row);
         let mut best = rank(row, CANDIDATES);
+        if let Some(last) = best.last().filter(|_| c > CANDIDATES) {
+            floor = floor.max(calibration.probability(row[*last as usize]));
+        }
         best.sort_unstable();
         best.iter().for_each(|label| probabilities.push(*label, calibration.probability(row[*label as usize])));
         probabilities.end_row();
@@ -30,7 +35,8 @@ pub(super) fn thresholds(calibration: &Calibration, mut scores: Matrix, truth: C
     truth.ids.iter().for_each(|label| counts[*label as usize] += 1);
     let shared = pooled(probabilities.view(), truth);
     let own = best_f1_thresholds_on(probabilities.view(), truth, c)?;
-    Ok(own.into_iter().zip(counts).map(|(own, count)| if count >= ENOUGH { own } else { shared }).collect())
+    let of = |(own, count)| if count >= ENOUGH { own } else { shared };
+    Ok(own.into_iter().zip(counts).map(|pair: (f32, usize)| of(pair).max(floor)).collect())
 }
 
 /// The threshold that is best when all labels have the same.
@@ -80,6 +86,25 @@ mod tests {
         assert_eq!(found[..2], [sigmoid(2.0), sigmoid(0.0)]);
         // All of labels 0 and 1 and none of label 2: 100 right of 100, 103 true.
         assert_eq!(found[2], sigmoid(0.0));
+    }
+
+    #[test]
+    fn labels_that_are_not_looked_at_are_not_predicted() {
+        // Noise: every label is as good as any other, and nearly none is true.
+        let (n, c) = (40, 400);
+        let scores = Matrix::from_fn(n, c, |i, j| ((i * 7919 + j * 104_729) % 1000) as f32 / 1000.0);
+        let mut truth = Csr::new(true);
+        for i in 0..n {
+            truth.push(((i * 31) % c) as u32, 1.0);
+            truth.end_row();
+        }
+        let calibration = Calibration::identity(Loss::Independent);
+        let found = thresholds(&calibration, scores.clone(), truth.view()).unwrap();
+        for i in 0..n {
+            let reached = |(s, t): (&f32, &f32)| calibration.probability(*s) >= *t;
+            let predicted = scores.row(i).iter().zip(&found).filter(|pair| reached(*pair)).count();
+            assert!(predicted <= CANDIDATES, "{predicted} labels of example {i}");
+        }
     }
 
     #[test]

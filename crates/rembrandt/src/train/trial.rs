@@ -2,7 +2,7 @@
 
 use super::params::{HeadKind, TrainParams};
 use super::report::HeldOut;
-use crate::csr::Csr;
+use crate::csr::{Csr, CsrRef};
 use crate::data::{Dataset, Examples, Shape};
 use crate::head::out_of_fold;
 use crate::head::{FeatureParams, Folds, Inputs, RandomFeatures, Targets, add_intercept, least_squares};
@@ -112,6 +112,11 @@ impl<'a> Trial<'a> {
         [&self.fit, &self.head.data, &self.check.data].iter().any(|part| part.shape().n == 0)
     }
 
+    /// Whether the head was cross-fitted to all examples that do not decide, as the final one is.
+    pub fn is_crossed(&self) -> bool {
+        self.crossed.is_some()
+    }
+
     /// True labels of the examples that decide.
     pub fn truth(&self) -> &Csr {
         &self.check.labels
@@ -191,31 +196,14 @@ impl<'a> Trial<'a> {
 
     /// How good the scores of the examples that decide are, for each of some blends.
     pub fn precision(&self, scored: &Scored, blends: &[f32]) -> Vec<HeldOut> {
-        let (labels, n) = (self.check.labels.view(), scored.squares.rows());
-        let each = |i: usize| {
-            let weight = self.check.weights.as_ref().map_or(1.0, |w| f64::from(w[i]));
-            let (truth, _) = labels.row(i);
-            let mut row = vec![0.0; scored.squares.cols()];
-            let of = |blend: &f32| {
-                scored.blend_row(i, *blend, &mut row);
-                let ranked = rank(&row, 5);
-                [1, 3, 5].map(|k| weight * precision_at(truth, &ranked, k))
-            };
-            blends.iter().map(of).collect::<Vec<_>>()
-        };
-        let each: Vec<Vec<[f64; 3]>> = (0..n).into_par_iter().map(each).collect();
-        let total = self.check.weights.as_ref().map_or(n as f64, |w| w.iter().map(|w| f64::from(*w)).sum());
-        let mean =
-            |blend: usize, j: usize| each.iter().map(|row| row[blend][j]).sum::<f64>() / total.max(f64::MIN_POSITIVE);
-        let held_out = |b: usize| HeldOut { examples: n as u64, p1: mean(b, 0), p3: mean(b, 1), p5: mean(b, 2) };
-        (0..blends.len()).map(held_out).collect()
+        scored.precision(self.check.labels.view(), self.check.weights.as_deref(), blends)
     }
 }
 
 /// What a setting makes of the examples that decide.
 pub(super) struct Scored {
-    logistic: Option<Matrix>,
-    squares: Matrix,
+    pub logistic: Option<Matrix>,
+    pub squares: Matrix,
 }
 
 impl Scored {
@@ -224,6 +212,28 @@ impl Scored {
         let mut scores = Matrix::zeros(self.squares.rows(), self.squares.cols());
         (0..scores.rows()).for_each(|i| self.blend_row(i, blend, scores.row_mut(i)));
         scores
+    }
+
+    /// Precision for each of some blends, as a mean weighted by examples.
+    pub fn precision(&self, labels: CsrRef<'_>, weights: Option<&[f32]>, blends: &[f32]) -> Vec<HeldOut> {
+        let n = self.squares.rows();
+        let each = |i: usize| {
+            let weight = weights.map_or(1.0, |w| f64::from(w[i]));
+            let (truth, _) = labels.row(i);
+            let mut row = vec![0.0; self.squares.cols()];
+            let of = |blend: &f32| {
+                self.blend_row(i, *blend, &mut row);
+                let ranked = rank(&row, 5);
+                [1, 3, 5].map(|k| weight * precision_at(truth, &ranked, k))
+            };
+            blends.iter().map(of).collect::<Vec<_>>()
+        };
+        let each: Vec<Vec<[f64; 3]>> = (0..n).into_par_iter().map(each).collect();
+        let total = weights.map_or(n as f64, |w| w.iter().map(|w| f64::from(*w)).sum());
+        let mean =
+            |blend: usize, j: usize| each.iter().map(|row| row[blend][j]).sum::<f64>() / total.max(f64::MIN_POSITIVE);
+        let held_out = |b: usize| HeldOut { examples: n as u64, p1: mean(b, 0), p3: mean(b, 1), p5: mean(b, 2) };
+        (0..blends.len()).map(held_out).collect()
     }
 
     fn blend_row(&self, i: usize, blend: f32, out: &mut [f32]) {
