@@ -81,6 +81,10 @@ pub struct HeadArgs {
     /// Parts for cross-fitting; 0 trains the head on what the projection has already seen
     #[arg(long, value_name = "N", default_value_t = 3)]
     folds: usize,
+    /// When examples are held out, hold their near copies out with them: for data in which new examples will have no
+    /// near copy among the training examples, though these have many among themselves
+    #[arg(long)]
+    copies_together: bool,
     /// Rank labels that tend to be forgotten higher, by the propensity model of Jain et al. (2016): wikipedia, amazon,
     /// other, or its constants
     #[arg(long, value_name = "A,B", num_args = 0..=1, require_equals = true, default_missing_value = "other",
@@ -118,6 +122,7 @@ impl TrainArgs {
         (params.k, params.ridge) = (self.params.given_k(), self.params.given_ridge());
         let head = &self.head;
         params.folds = head.folds;
+        params.together = head.copies_together;
         params.propensity = head.propensity;
         params.features = head.random_features.and_then(|given| given.0);
         params.logistic.ridge = head.head_ridge.unwrap_or(params.logistic.ridge);

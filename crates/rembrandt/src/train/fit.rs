@@ -57,7 +57,10 @@ impl TrainParams {
     pub fn fit(&self, data: &Dataset, tuning: &Tuning, run: &mut Run<'_>) -> Result<Trained> {
         self.check(data)?;
         let mut clock = Clock { last: Instant::now(), seconds: Vec::new() };
-        let groups = alike::groups(data)?;
+        let groups = match self.together {
+            true => alike::groups(data)?,
+            false => (0..data.shape().n as u32).collect(),
+        };
         clock.stage("comparing");
         let Chosen { setting, mut blend, held_out, mut calibration, mut thresholds, start, tried, cut_short, faithful } =
             search(data, &groups, self, tuning, run)?;

@@ -81,6 +81,10 @@ pub struct TrainParams {
     /// Parts for cross-fitting: h of each part comes from a projection fitted to the others. 0 trains the head on
     /// the h that the examples have themselves, which is only good when there are far more examples than features.
     pub folds: usize,
+    /// Keep examples that are nearly the same in the same part, when examples are held out. For data in which what is to
+    /// be predicted will have no near copy among the training examples, though these have many among themselves: all
+    /// choices are then made for examples that are really new.
+    pub together: bool,
     /// Rank as if every label had been given as often as it applies: those that tend to be forgotten move up.
     pub propensity: Option<Propensity>,
     /// What a mistake on each label counts; absent: 1. For independent labels.
@@ -106,6 +110,7 @@ impl TrainParams {
             blend: if head == HeadKind::Independent { 4.0 } else { 0.0 },
             features: None,
             folds: 3,
+            together: false,
             propensity: None,
             label_weights: None,
         }
