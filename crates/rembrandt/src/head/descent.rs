@@ -26,7 +26,7 @@ use crate::matrix::{MatRef, Matrix};
 use crate::{Error, Result, Run};
 
 /// Labels of one task.
-const GROUP: usize = 128;
+const GROUP: usize = 64;
 /// Relative error of moments that were summed in single precision.
 const ROUNDING: f64 = 1e-6;
 

@@ -99,7 +99,7 @@ impl TrainParams {
     /// The defaults for a kind of head.
     pub fn new(head: HeadKind) -> TrainParams {
         // Under softmax labels depend on each other, and the way to the optimum is longer.
-        let (step, epochs) = if head == HeadKind::Softmax { (3.0, 10) } else { (1.0, 4) };
+        let (step, epochs) = if head == HeadKind::Softmax { (3.0, 10) } else { (1.0, 3) };
         TrainParams {
             head,
             k: None,

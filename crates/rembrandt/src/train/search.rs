@@ -36,7 +36,7 @@ const GAIN_OF_DOUBLING: f64 = 0.002;
 /// Dimensions that tuning goes up to.
 pub(super) const MOST_DIMENSIONS: usize = 1024;
 /// Random features of trials, at most.
-const QUICK_FEATURES: usize = 500;
+const QUICK_FEATURES: usize = 400;
 /// With fewer random features for each dimension, h itself says more.
 const FEATURES_PER_DIMENSION: usize = 3;
 

@@ -26,8 +26,6 @@ const SAMPLE: u64 = 0x5a3e;
 const FEW_EXAMPLES: usize = 20_000;
 /// Parts for that.
 const CROSS_PARTS: usize = 3;
-/// Steps of the regressions that find the embedding of a part; more would hardly change it.
-const EMBEDDING_STEPS: usize = 6;
 /// Trials compare; they need not reach the optimum as closely as the head that is kept.
 const TOLERANCE: f64 = 0.05;
 
@@ -125,9 +123,7 @@ impl<'a> Trial<'a> {
     /// Fits the embedding in `k` dimensions, beginning with what there is of it.
     pub fn embed(&mut self, k: usize, ridge: f64, run: &mut Run<'_>) -> Result<()> {
         let start = (self.embedding.cols() > 0).then_some(&self.embedding);
-        let params = self.rembrandt(k, ridge);
-        let params = Rembrandt { cg_steps: params.cg_steps.min(EMBEDDING_STEPS), ..params };
-        self.embedding = params.fit_labels(start, &self.fit, run)?;
+        self.embedding = self.rembrandt(k, ridge).fit_labels(start, &self.fit, run)?;
         self.projected = None;
         Ok(())
     }
@@ -135,7 +131,10 @@ impl<'a> Trial<'a> {
     /// The parameters for the first part. The same real ridge is a larger share of fewer examples.
     fn rembrandt(&self, k: usize, ridge: f64) -> Rembrandt {
         let scale = self.all.n as f64 / self.fit.shape().n.max(1) as f64;
-        let mut params = Rembrandt { k, ridge: ridge * scale, ..self.params.embedding.clone() };
+        let base = &self.params.embedding;
+        // Two thirds of the steps tell as well what is better.
+        let cg_steps = (2 * base.cg_steps).div_ceil(3);
+        let mut params = Rembrandt { k, ridge: ridge * scale, cg_steps, ..base.clone() };
         params.projection.ridge = params.projection.ridge.map(|ridge| ridge * scale);
         params
     }
