@@ -131,8 +131,9 @@ pub struct EmbedArgs {
 #[command(next_help_heading = "Algorithm")]
 pub struct ParamArgs {
     /// Start from the settings of the paper's authors for a data set; other options override them. Without -k, mulan
-    /// takes the smallest k that holds more than 90 % of the energy of YᵀY (for at most 8192 labels), the others
-    /// their own k but at most the number of labels; lshtc divides each row by its sum, the word count
+    /// takes the smallest k that holds more than 90 % of the energy of YᵀY (for at most 8192 labels; train tunes it
+    /// instead), the others their own k but at most the number of labels; lshtc divides each row by its sum, the word
+    /// count
     #[arg(long, value_parser = choice(PRESETS))]
     preset: Option<Preset>,
     /// Dimension of the embedding [default: 100; train chooses it]
@@ -150,7 +151,7 @@ pub struct ParamArgs {
     /// How the relative ridge is scaled [default: features]
     #[arg(long, value_parser = choice(CONVENTIONS))]
     ridge_convention: Option<RidgeConvention>,
-    /// Conjugate gradient steps at most in each regression [default: 10]
+    /// Conjugate gradient steps at most in each regression [default: 10; 7 in train]
     #[arg(long, value_name = "N")]
     cg_steps: Option<usize>,
     /// Relative preconditioned residual at which a column of a regression is done [default: 1e-4]

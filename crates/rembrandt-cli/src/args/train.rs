@@ -65,7 +65,7 @@ pub struct HeadArgs {
     /// Ridge of the head: in examples or, with random features, relative to their mean square [default: chosen]
     #[arg(long, value_name = "NUMBER", value_parser = parse_ridge)]
     head_ridge: Option<f64>,
-    /// Times that the training of a head on random features sees every example [default: 4, with lr 10]
+    /// Times that the training of a head on random features sees every example [default: 3, with lr 10]
     #[arg(long, value_name = "N", requires = "random_features")]
     epochs: Option<usize>,
     /// How much of the least-squares score to add [default: chosen]
@@ -99,6 +99,17 @@ impl HeadArgs {
     /// The kind that was asked for.
     pub fn kind(&self) -> Option<HeadKind> {
         self.head.0
+    }
+
+    /// The first option that would have no effect beside the others.
+    pub fn useless(&self) -> Option<(&'static str, &'static str)> {
+        let no_features = self.random_features == Some(RandomFeatures(None));
+        let given = [("bandwidth", self.bandwidth.is_some()), ("epochs", self.epochs.is_some())];
+        let for_features = given.into_iter().find(|(_, given)| no_features && *given);
+        let given = [("head_ridge", self.head_ridge.is_some()), ("blend", self.blend.is_some())];
+        let for_heads = given.into_iter().find(|(_, given)| self.head.0 == Some(HeadKind::LeastSquares) && *given);
+        let features = for_features.map(|(name, _)| (name, "is for random features, of which there shall be none"));
+        features.or(for_heads.map(|(name, _)| (name, "is for the heads lr and ilr, which ls has not")))
     }
 }
 

@@ -40,10 +40,13 @@ pub fn run(args: &ExplainArgs) -> anyhow::Result<()> {
     let mut text = facts(&[
         ("label", model.label_name(label)),
         ("probability", short(found.probability.into())),
-        ("without features", format!("{:+.3}", found.base)),
+        (if found.exact { "without features" } else { "unexplained" }, format!("{:+.3}", found.base)),
     ]);
     for (id, _, contribution) in shown {
         text.push_str(&format!("{contribution:+9.3}  {}\n", model.feature_name(*id as usize)));
+    }
+    if !found.exact {
+        text.push_str("(what the log-odds lose without the feature; the rest is of features together)\n");
     }
     if found.contributions.is_empty() {
         text.push_str("no feature is known to the model: the probability is the frequency of the label\n");

@@ -89,6 +89,9 @@ fn refuse_options(args: &TrainArgs) -> rembrandt::Result<()> {
         let reason = "is for embed: train keeps how rows are scaled in the model, ask for it with --normalize";
         return Err(Error::parameter("scale_rows", reason));
     }
+    if let Some((name, reason)) = args.head.useless() {
+        return Err(Error::parameter(name, reason));
+    }
     match (args.read.given(), args.columns.given()) {
         (Some(name), _) if args.text => {
             Err(Error::parameter(name, "is for sparse rows: leave it out, or leave out --text"))
