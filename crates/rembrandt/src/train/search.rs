@@ -112,7 +112,7 @@ pub(super) fn search(
         setting = search.climb(RIDGE_STEP, |s| Some(&mut s.ridge), run)?;
     }
     if tuning.k {
-        search.widen(setting, shape.c.min(shape.d), run)?;
+        search.widen(setting, shape.c.min(shape.d), all, run)?;
     }
     if features.is_none()
         && let Some(all) = all
@@ -240,7 +240,13 @@ impl Search<'_> {
     }
 
     /// Doubles the dimensions while that helps.
-    fn widen(&mut self, mut setting: Setting, most: usize, run: &mut Run<'_>) -> Result<()> {
+    fn widen(
+        &mut self,
+        mut setting: Setting,
+        most: usize,
+        all: Option<FeatureParams>,
+        run: &mut Run<'_>,
+    ) -> Result<()> {
         let most = most.min(MOST_DIMENSIONS);
         while setting.k < most && !self.late() {
             // The last doubling tells whether the next is worth its price.
@@ -257,6 +263,8 @@ impl Search<'_> {
             let chosen =
                 |f: &FeatureParams| self.params.features.is_none() && f.count < FEATURES_PER_DIMENSION * wider.k;
             if wider.features.as_ref().is_some_and(chosen) {
+                // h itself must be better than all the random features, not than a few of them.
+                self.settle(all, run)?;
                 (wider.features, wider.head_ridge) = (None, self.params.head_ridge(false));
             }
             let before = self.best().held_out.quality(self.single);
