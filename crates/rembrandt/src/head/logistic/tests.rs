@@ -155,3 +155,57 @@ fn bad_parameters_are_refused() {
     let cancelled = good.fit(Inputs::new(problem.h.view(), None), problem.targets(), &mut stop);
     assert!(matches!(cancelled, Err(Error::Cancelled)));
 }
+
+/// Newton's method written out for one label, in double precision and without anything of the head.
+fn newton(problem: &Problem, label: u32, rho: f64) -> [f64; 5] {
+    let mut weights = [0.0; 5];
+    for _ in 0..50 {
+        // The system [Hessian | gradient].
+        let mut system = [[0.0; 6]; 5];
+        for j in 0..4 {
+            system[j][j] = rho;
+            system[j][5] = rho * weights[j];
+        }
+        for i in 0..problem.h.rows() {
+            let z: Vec<f64> = problem.h.row(i).iter().map(|v| f64::from(*v)).chain([1.0]).collect();
+            let score: f64 = z.iter().zip(&weights).map(|(z, w)| z * w).sum();
+            let p = 1.0 / (1.0 + (-score).exp());
+            let truth = f64::from(u8::from(problem.labels.view().row(i).0.contains(&label)));
+            let scale = f64::from(problem.example_weights[i]) * f64::from(problem.label_weights[label as usize]);
+            for a in 0..5 {
+                (0..5).for_each(|b| system[a][b] += scale * p * (1.0 - p) * z[a] * z[b]);
+                system[a][5] += scale * (p - truth) * z[a];
+            }
+        }
+        // Elimination; the Hessian is positive definite, so no pivoting is needed.
+        for a in 0..5 {
+            let pivot = system[a];
+            for row in system.iter_mut().skip(a + 1) {
+                let factor = row[a] / pivot[a];
+                row.iter_mut().zip(pivot).for_each(|(v, p)| *v -= factor * p);
+            }
+        }
+        let mut step = [0.0; 5];
+        for a in (0..5).rev() {
+            let known: f64 = (a + 1..5).map(|b| system[a][b] * step[b]).sum();
+            step[a] = (system[a][5] - known) / system[a][a];
+        }
+        weights.iter_mut().zip(step).for_each(|(w, step)| *w -= step);
+    }
+    weights
+}
+
+#[test]
+fn newtons_method_finds_the_same_weights() {
+    let problem = Problem::new(300, Loss::Independent);
+    let params = LogisticParams { ridge: 2.0, steps: 300, tolerance: 1e-6, ..LogisticParams::new(Loss::Independent) };
+    let inputs = Inputs::new(problem.h.view(), None);
+    let (model, report) = params.fit(inputs, problem.targets(), &mut Run::default()).unwrap();
+    for label in 0..COUNT as u32 - 1 {
+        let expected = newton(&problem, label, report.rho);
+        let largest = expected.iter().fold(0.0, |max: f64, w| max.max(w.abs()));
+        for (found, expected) in model.weights.row(label as usize).iter().zip(expected) {
+            assert!((f64::from(*found) - expected).abs() < 1e-3 * largest, "label {label}: {found} for {expected}");
+        }
+    }
+}
