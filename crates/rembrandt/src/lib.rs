@@ -53,6 +53,7 @@
 //! | [`head`] | from the embedding to scores and probabilities: least squares, logistic regression, cross-fitting |
 //! | [`train`] | all of training: the search for settings, embedding, head, calibration, thresholds |
 //! | [`reproduce`] | the paper's experiments, with the authors' settings and figures |
+//! | [`tree`] | classifiers that go down trees: the systems that the paper compares with |
 //! | [`model`] | files of results, prediction, explanation, labels added later, exports, nearest labels |
 //! | [`metrics`] | how good ranked predictions are, with intervals; thresholds |
 //! | [`solve`] | orthonormal bases; inside, conjugate gradients and random numbers |
@@ -77,6 +78,7 @@ pub mod reproduce;
 mod run;
 pub mod solve;
 pub mod train;
+pub mod tree;
 
 pub use data::{Examples, Moments, Shape, Side};
 pub use embed::{Embedding, Rembrandt};
