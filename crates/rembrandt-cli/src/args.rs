@@ -11,6 +11,7 @@ use rembrandt::embed::{Preconditioner, Preset, RidgeConvention, Solver};
 use rembrandt::model::Export;
 use rembrandt::reproduce::Experiment;
 
+mod method;
 mod model;
 mod train;
 
@@ -204,6 +205,26 @@ impl ParamArgs {
     /// Whether it is the preset that says so.
     pub fn preset_divides_rows(&self) -> bool {
         self.scale_rows.is_none() && self.row_scale() != RowScale::None
+    }
+
+    /// Which options were given, of those that not every method has a use for.
+    pub fn given(&self) -> [(&'static str, bool); 14] {
+        [
+            ("preset", self.preset.is_some()),
+            ("passes", self.passes.is_some()),
+            ("oversample", self.oversample.is_some()),
+            ("ridge_convention", self.ridge_convention.is_some()),
+            ("cg_steps", self.cg_steps.is_some()),
+            ("tolerance", self.tolerance.is_some()),
+            ("preconditioner", self.preconditioner.is_some()),
+            ("solver", self.solver.is_some()),
+            ("bias", self.bias.is_some()),
+            ("center", self.center.is_some()),
+            ("projection_ridge", self.projection_ridge.is_some()),
+            ("projection_steps", self.projection_steps.is_some()),
+            ("projection_tolerance", self.projection_tolerance.is_some()),
+            ("panel", self.panel.is_some()),
+        ]
     }
 
     /// The share of the energy of the labels from which k is to be chosen, if it is.

@@ -10,6 +10,7 @@ use rembrandt::metrics::Propensity;
 use rembrandt::model::Precision;
 use rembrandt::train::{HeadKind, TrainParams, Tuning};
 
+use super::method::{METHODS, MethodChoice};
 use super::{ColumnArgs, ParamArgs, ReadArgs, choice};
 use crate::memory::parse_size;
 
@@ -25,6 +26,11 @@ pub struct TrainArgs {
     /// Model file to write
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
+    /// rembrandt: what the features can tell of the labels; cs: random label vectors with a head; cs-omp: compressed
+    /// sensing, random label vectors decoded by matching pursuit; pca: principal components of the features with a head;
+    /// plst: principal components of the labels; cplst: those that the features can tell
+    #[arg(long, value_parser = choice(METHODS), default_value = "rembrandt")]
+    pub method: MethodChoice,
     /// Raw text in, names out: the words of the text become features, by rules that are kept in the model
     #[arg(long)]
     pub text: bool,
@@ -59,9 +65,14 @@ pub struct TrainArgs {
 #[command(next_help_heading = "Head")]
 pub struct HeadArgs {
     /// ls: least squares; lr: softmax, one label per example; ilr: independent labels; auto: lr where every example
-    /// has one label, else ilr, and ls where that would take hours
+    /// has one label, else ilr, and ls where that would take hours and for cs-omp, plst and cplst, which know how to
+    /// decode
     #[arg(long, value_parser = choice(HEADS), default_value = "auto")]
     head: HeadChoice,
+    /// Labels that the pursuit of cs-omp takes at most; 0 ranks labels by inner products alone [default: as many as a
+    /// mean example has]
+    #[arg(long, value_name = "N")]
+    atoms: Option<usize>,
     /// Ridge of the head: in examples or, with random features, relative to their mean square [default: chosen]
     #[arg(long, value_name = "NUMBER", value_parser = parse_ridge)]
     head_ridge: Option<f64>,
@@ -78,9 +89,9 @@ pub struct HeadArgs {
     /// Squared bandwidth of the random features, in median squared distances [default: chosen]
     #[arg(long, value_name = "NUMBER", requires = "random_features", value_parser = parse_bandwidth)]
     bandwidth: Option<f64>,
-    /// Parts for cross-fitting; 0 trains the head on what the projection has already seen
-    #[arg(long, value_name = "N", default_value_t = 3)]
-    folds: usize,
+    /// Parts for cross-fitting; 0 trains the head on what the projection has already seen [default: 3]
+    #[arg(long, value_name = "N")]
+    folds: Option<usize>,
     /// When examples are held out, hold their near copies out with them: for data in which new examples will have no
     /// near copy among the training examples, though these have many among themselves
     #[arg(long)]
@@ -96,18 +107,13 @@ pub struct HeadArgs {
 }
 
 impl HeadArgs {
-    /// The kind that was asked for.
-    pub fn kind(&self) -> Option<HeadKind> {
-        self.head.0
-    }
-
-    /// The first option that would have no effect beside the others.
-    pub fn useless(&self) -> Option<(&'static str, &'static str)> {
+    /// The first option that would have no effect beside the others, given the kind of head if that is known.
+    fn useless(&self, kind: Option<HeadKind>) -> Option<(&'static str, &'static str)> {
         let no_features = self.random_features == Some(RandomFeatures(None));
         let given = [("bandwidth", self.bandwidth.is_some()), ("epochs", self.epochs.is_some())];
         let for_features = given.into_iter().find(|(_, given)| no_features && *given);
         let given = [("head_ridge", self.head_ridge.is_some()), ("blend", self.blend.is_some())];
-        let for_heads = given.into_iter().find(|(_, given)| self.head.0 == Some(HeadKind::LeastSquares) && *given);
+        let for_heads = given.into_iter().find(|(_, given)| kind == Some(HeadKind::LeastSquares) && *given);
         let features = for_features.map(|(name, _)| (name, "is for random features, of which there shall be none"));
         features.or(for_heads.map(|(name, _)| (name, "is for the heads lr and ilr, which ls has not")))
     }
@@ -126,13 +132,29 @@ pub struct TuningArgs {
 }
 
 impl TrainArgs {
+    /// The kind of head that was asked for or comes with the method; absent: whichever suits the data.
+    pub fn head_kind(&self) -> Option<HeadKind> {
+        self.head.head.0.or(self.method.own_head())
+    }
+
+    /// The first option that would have no effect beside the others.
+    pub fn useless(&self) -> Option<(&'static str, String)> {
+        let (folds, atoms) = (self.head.folds.is_some(), self.head.atoms.is_some());
+        let given = [&self.params.given()[..], &[("folds", folds), ("atoms", atoms)]].concat();
+        let for_heads = || self.head.useless(self.head_kind()).map(|(name, reason)| (name, reason.to_owned()));
+        self.method.useless(&given).or_else(for_heads)
+    }
+
     /// Parameters of the library for a kind of head, and what to choose of them.
     pub fn params(&self, kind: HeadKind) -> (TrainParams, Tuning) {
         let mut params = TrainParams::new(kind);
+        let MethodChoice::Embedding(method) = self.method;
+        params.method = method;
         params.embedding = self.params.over(params.embedding);
         (params.k, params.ridge) = (self.params.given_k(), self.params.given_ridge());
         let head = &self.head;
-        params.folds = head.folds;
+        params.folds = head.folds.unwrap_or(params.folds);
+        params.atoms = head.atoms;
         params.together = head.copies_together;
         params.propensity = head.propensity;
         params.features = head.random_features.and_then(|given| given.0);

@@ -32,7 +32,7 @@ pub fn run(args: &TrainArgs) -> anyhow::Result<()> {
     let read = began.elapsed().as_secs_f64();
     check_data(&args.train, &data)?;
 
-    let kind = match args.head.kind() {
+    let kind = match args.head_kind() {
         Some(kind) => kind,
         None => HeadKind::suited(&data)?,
     };
@@ -89,7 +89,7 @@ fn refuse_options(args: &TrainArgs) -> rembrandt::Result<()> {
         let reason = "is for embed: train keeps how rows are scaled in the model, ask for it with --normalize";
         return Err(Error::parameter("scale_rows", reason));
     }
-    if let Some((name, reason)) = args.head.useless() {
+    if let Some((name, reason)) = args.useless() {
         return Err(Error::parameter(name, reason));
     }
     match (args.read.given(), args.columns.given()) {
@@ -182,7 +182,7 @@ fn json_result(account: &Account, data: &Dataset, seconds: &[(&str, f64)], bytes
     let logistic = params.head != HeadKind::LeastSquares;
     json!({
         "n": shape.n, "d": shape.d, "c": shape.c, "nnz": data.nnz(Side::X),
-        "head": params.head, "k": params.k, "ridge": params.ridge,
+        "method": params.method, "atoms": params.atoms, "head": params.head, "k": params.k, "ridge": params.ridge,
         "head_ridge": logistic.then(|| head_ridge(params)), "blend": logistic.then_some(params.blend),
         "random_features": params.features, "folds": params.folds,
         "held_out": report.held_out, "tried": report.tried, "cut_short": report.cut_short,
@@ -202,6 +202,7 @@ fn summary(account: &Account, data: &Dataset, seconds: &[(&str, f64)], bytes: u6
     let mut rows = vec![
         size,
         entries,
+        ("method", params.method.name().to_owned()),
         ("embedding", format!("{}{ridge}", count(k, "dimension"))),
         ("head", head(params)),
         ("held out", estimate(&report.held_out)),
@@ -215,7 +216,10 @@ fn summary(account: &Account, data: &Dataset, seconds: &[(&str, f64)], bytes: u6
 /// The head in words.
 pub(super) fn head(params: &TrainParams) -> String {
     let mut head = match params.head {
-        HeadKind::LeastSquares => "least squares".to_owned(),
+        HeadKind::LeastSquares => match params.atoms.filter(|atoms| *atoms > 0) {
+            Some(atoms) => format!("matching pursuit of at most {}", count(atoms as u64, "label")),
+            None => "least squares".to_owned(),
+        },
         HeadKind::Softmax => format!("softmax, ridge {}", short(head_ridge(params))),
         HeadKind::Independent => format!("independent labels, ridge {}", short(head_ridge(params))),
     };

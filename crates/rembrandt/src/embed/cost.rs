@@ -33,7 +33,15 @@ impl Rembrandt {
     /// Columns multiplied by the data in all, for progress.
     pub(super) fn work(&self, shape: Shape, direct: bool) -> u64 {
         // In floating point, which cannot wrap.
-        let (width, k, d) = (self.columns(shape) as f64, self.k as f64, shape.d as f64);
+        let width = self.columns(shape) as f64;
+        let solve = if direct { 0.0 } else { 2.0 * self.cg_steps as f64 };
+        let finding = (self.passes as f64 + 1.0) * width * (solve + 2.0);
+        (finding as u64).saturating_add(self.projection_work(shape, direct))
+    }
+
+    /// The same for the projection of an embedding that is already known, and its account.
+    pub(super) fn projection_work(&self, shape: Shape, direct: bool) -> u64 {
+        let (k, d) = (self.k as f64, shape.d as f64);
         let solve = if direct { 0.0 } else { 2.0 * self.cg_steps as f64 };
         let project = match self.own_projection() {
             _ if direct => 0.0,
@@ -42,7 +50,7 @@ impl Rembrandt {
         };
         let gram = if direct { 2.0 * d } else { 0.0 };
         let rest = if self.k < shape.c { TRACE_SAMPLES as f64 * (solve + 1.0) } else { 0.0 };
-        (gram + (self.passes as f64 + 1.0) * width * (solve + 2.0) + k * (project + 2.0) + rest) as u64
+        (gram + k * (project + 2.0) + rest) as u64
     }
 
     /// Bytes that a fit takes besides the data, at its peak.

@@ -1,14 +1,20 @@
 //! Embedders: from examples to an [`Embedding`] of the labels.
 
+mod compressed;
 mod cost;
 mod energy;
+mod method;
 mod operator;
 mod params;
+mod pca;
+mod plst;
+mod principal;
 mod projection;
 mod regression;
 mod rembrandt;
 mod report;
 
 pub use energy::{energy_dimension, energy_memory};
+pub use method::{Embedder, Means, Method, Placed};
 pub use params::{Preconditioner, Preset, ProjectionParams, Rembrandt, RidgeConvention, Solver};
 pub use report::{Embedding, Report};

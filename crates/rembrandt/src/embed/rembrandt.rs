@@ -16,6 +16,7 @@
 use faer::Mat;
 
 use super::cost::prefers_direct;
+use super::method::mean;
 use super::operator::{Operator, Tally, padded};
 use super::params::Rembrandt;
 use super::regression::{Cost, Gram, Problem, Regression};
@@ -140,24 +141,36 @@ impl Rembrandt {
         let shape = operator.data.shape();
         // Q ← randn(c, k+p)
         let mut q = Matrix::zeros(shape.c, self.columns(shape));
-        random::fill_normal(&mut q, 0, self.seed);
-        if let Some(start) = start {
-            let known = start.cols().min(q.cols());
-            q.columns_mut(0, known).copy_from(start.columns(0, known));
-            let rank = orth::orthonormalize(&mut q);
-            orth::complete(&mut q, rank, self.seed ^ COMPLETION);
-        }
+        begin_with(&mut q, start, self.seed);
         let mut tally = Tally::default();
         for pass in 0..self.passes {
             // Q ← orthogonalize(M Q)
             operator.apply(&mut q, &mut tally, run)?;
-            let rank = orth::orthonormalize(&mut q);
-            orth::complete(&mut q, rank, self.seed ^ COMPLETION.wrapping_mul(pass as u64 + 1));
+            next_basis(&mut q, self.seed, pass);
         }
         // T ← M Q, one more regression; E ← the top left singular vectors of T, half a power step better than Q's own.
         operator.apply(&mut q, &mut tally, run)?;
         let (labels, rank) = top_left(q, self.k, self.seed)?;
         Ok(Found { labels, rank, tally })
+    }
+
+    /// The projection for an embedding with orthonormal columns that was found otherwise, and how good it is.
+    pub(super) fn fit_around(
+        &self,
+        labels: Matrix,
+        rank: usize,
+        data: &dyn Examples,
+        run: &mut Run<'_>,
+    ) -> Result<Embedding> {
+        let own = (self.ridge, self.stop());
+        let found = Found { labels, rank, tally: Tally::default() };
+        self.prepared(
+            data,
+            own,
+            |direct, shape| self.projection_work(shape, direct),
+            run,
+            |problem, operator, run| self.account(problem, operator, data, found, run),
+        )
     }
 
     /// The projection, and how good the embedding is.
@@ -299,9 +312,26 @@ fn adapt<'a>(params: &Rembrandt, data: &'a dyn Examples) -> Result<Option<Adapte
     })
 }
 
+/// The beginning of a range finder: random columns, the first of them replaced by those of `start`.
+pub(super) fn begin_with(q: &mut Matrix, start: Option<&Matrix>, seed: u64) {
+    random::fill_normal(q, 0, seed);
+    if let Some(start) = start {
+        let known = start.cols().min(q.cols());
+        q.columns_mut(0, known).copy_from(start.columns(0, known));
+        let rank = orth::orthonormalize(q);
+        orth::complete(q, rank, seed ^ COMPLETION);
+    }
+}
+
+/// Makes the product of a pass an orthonormal basis, where it has lost rank with random columns.
+pub(super) fn next_basis(q: &mut Matrix, seed: u64, pass: usize) {
+    let rank = orth::orthonormalize(q);
+    orth::complete(q, rank, seed ^ COMPLETION.wrapping_mul(pass as u64 + 1));
+}
+
 /// The top k left singular vectors of T, as E = Q·U with T = Q R and R = U Σ Vᵀ. It equals T V Σ⁻¹ from the
 /// eigenvectors V of TᵀT, but does not lose the small singular values to the squaring.
-fn top_left(t: Matrix, k: usize, seed: u64) -> Result<(Matrix, usize)> {
+pub(super) fn top_left(t: Matrix, k: usize, seed: u64) -> Result<(Matrix, usize)> {
     let mut q = t.clone();
     orth::orthonormalize(&mut q);
     let r = orth::inner(q.view(), t.view());
@@ -322,17 +352,13 @@ fn top_left(t: Matrix, k: usize, seed: u64) -> Result<(Matrix, usize)> {
 
 /// Eᵀȳ − Pᵀx̄: makes h(x) an estimate of the embedded labels themselves, not of their difference from the mean.
 pub(super) fn centred_intercept(data: &dyn Examples, labels: &Matrix, projection: &Matrix) -> Result<Vec<f32>> {
-    let mean = |side| -> Result<Vec<f64>> {
-        let Moments { weight, sum, .. } = data.moments(side)?;
-        Ok(sum.into_iter().map(|s| if weight > 0.0 { s / weight } else { 0.0 }).collect())
-    };
-    let y = weighted_sum(&mean(Side::Y)?, labels.view());
-    let x = weighted_sum(&mean(Side::X)?, projection.view());
+    let y = weighted_sum(&mean(data, Side::Y)?, labels.view());
+    let x = weighted_sum(&mean(data, Side::X)?, projection.view());
     Ok(y.iter().zip(x).map(|(y, x)| (y - x) as f32).collect())
 }
 
 /// Products are kept in `f32`: features whose squares leave its range by their sheer size are refused.
-fn check_range(x: &Moments) -> Result<()> {
+pub(super) fn check_range(x: &Moments) -> Result<()> {
     let largest = x.square.iter().fold(0.0, |max: f64, s| max.max(*s));
     let wrong = match largest {
         v if v > LARGEST_SQUARE => "too large to be squared; scale the features down",

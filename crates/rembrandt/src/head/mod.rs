@@ -5,6 +5,7 @@
 //! | head | score of label l | good for |
 //! |---|---|---|
 //! | least squares | eₗ·h | nothing to train |
+//! | [`Head::Pursuit`] | its weight in a sparse sum of rows of E that makes h | random embeddings |
 //! | [`LogisticParams`] with [`Loss::Softmax`] | log-odds of one label of all (LR) | multiclass |
 //! | [`LogisticParams`] with [`Loss::Independent`] | log-odds of each label (ILR) | multilabel |
 //!
@@ -18,6 +19,7 @@
 mod calibrate;
 mod crossfit;
 mod curvature;
+mod decode;
 mod descent;
 mod features;
 mod inputs;
@@ -26,9 +28,11 @@ mod objective;
 mod part;
 #[cfg(test)]
 mod problem;
+mod pursuit;
 
 pub use calibrate::Calibration;
 pub use crossfit::{Folds, out_of_fold};
+pub(crate) use decode::Decoder;
 pub use descent::Descent;
 pub use features::{FeatureParams, Kernel, RandomFeatures};
 pub use inputs::{Inputs, project};
@@ -36,6 +40,7 @@ pub(crate) use inputs::{STRIP, add_intercept};
 pub use logistic::{Logistic, LogisticParams, LogisticReport};
 pub use objective::{Loss, Targets};
 pub(crate) use part::Part;
+pub(crate) use pursuit::{Dictionary, Pursuit};
 
 use crate::matrix::{MatRef, Matrix};
 use crate::solve::orth;
@@ -45,6 +50,11 @@ use crate::solve::orth;
 pub enum Head {
     /// score = E·h, with E the embedding of the labels.
     LeastSquares,
+    /// Orthogonal matching pursuit: the weights of the rows of E that make up h, and below them all other labels.
+    Pursuit {
+        /// Labels that are taken at most.
+        atoms: usize,
+    },
     /// score = logistic score of h or random features of it + blend·E·h.
     Logistic {
         /// The map that h goes through first.
@@ -64,6 +74,7 @@ impl Head {
     pub fn scores(&self, labels: &Matrix, h: MatRef<'_>) -> Matrix {
         match self {
             Head::LeastSquares => least_squares(labels, h),
+            Head::Pursuit { atoms } => pursuit::scores(labels, h, *atoms),
             Head::Logistic { features, model, blend } => {
                 let mut scores = model.scores(Inputs::new(h, features.as_ref()));
                 if *blend != 0.0 {

@@ -16,7 +16,8 @@
 //! | `label_names`, `feature_names` | u8 | | one per line, when known |
 //!
 //! The metadata hold `format`, `format_version`, `model` (what kinds of parts there are), `params` and `report`, the
-//! last three JSON. Without random features the weights contain the share of E that the head blends in, so that
+//! last three JSON. Version 2 adds a head without weights, the pursuit; all other files remain version 1, which every
+//! reader opens. Without random features the weights contain the share of E that the head blends in, so that
 //! a score is one inner product.
 
 use std::borrow::Cow;
@@ -33,9 +34,10 @@ use crate::Result;
 use crate::data::featurizer::FeaturizerParams;
 use crate::head::Calibration;
 
+/// Files say the oldest version that knows all that is in them.
 pub(super) const FORMAT: Format = Format {
     name: "rembrandt-model",
-    version: 1,
+    version: 2,
     foreign: "is not a model: make one with `rembrandt train`",
     blocks: true,
 };
@@ -46,6 +48,11 @@ pub(super) const FORMAT: Format = Format {
 pub enum HeadKind {
     /// score = E·h.
     LeastSquares,
+    /// The weights of the rows of E that make up h, found by matching pursuit. Since version 2.
+    Pursuit {
+        /// Labels that are taken at most.
+        atoms: usize,
+    },
     /// score = W(h, 1), with the share of E in W.
     Linear,
     /// score = W(features of h, 1) + blend·E·h.
@@ -141,6 +148,11 @@ impl Layout<'_> {
             ("params".to_owned(), container::json_text(self.params)),
             ("report".to_owned(), container::json_text(self.report)),
         ]);
-        container::write(path, &FORMAT, FORMAT.version, &tensors, metadata)
+        container::write(path, &FORMAT, self.version(), &tensors, metadata)
+    }
+
+    /// The oldest version whose readers understand all of the file.
+    fn version(&self) -> u32 {
+        if let HeadKind::Pursuit { .. } = self.description.head { 2 } else { 1 }
     }
 }

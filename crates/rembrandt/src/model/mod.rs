@@ -10,6 +10,7 @@
 //! | `place` | from examples to h |
 //! | `precision` | large matrices in `f32` or bfloat16, used in place |
 //! | `predict`, `score` | [`Predictor`]: the most probable labels of examples |
+//! | `pursuit` | the rows that a matching pursuit chooses from |
 //! | `explain` | [`Explanation`]: which features made a label probable |
 //! | `add_label` | [`ModelUpdate`]: a label more, from a few examples, without training |
 //! | `names`, `neighbors` | labels by name; labels that features treat alike |
@@ -72,6 +73,7 @@ mod parts;
 mod place;
 mod precision;
 mod predict;
+mod pursuit;
 mod score;
 #[cfg(test)]
 mod tests;

@@ -78,7 +78,7 @@ impl Model {
             width = count + 1;
         }
         let weights = match description.head {
-            HeadKind::LeastSquares => None,
+            HeadKind::LeastSquares | HeadKind::Pursuit { .. } => None,
             _ => Some(Place::find(&file, "weights", precision)?),
         };
         if let Some(weights) = &weights {

@@ -82,6 +82,7 @@ impl ModelParts {
         let (c, d, k) = (self.labels.rows(), self.projection.rows(), self.labels.cols());
         let (head, weights, directions) = match &self.head {
             Head::LeastSquares => (HeadKind::LeastSquares, None, None),
+            Head::Pursuit { atoms } => (HeadKind::Pursuit { atoms: *atoms }, None, None),
             Head::Logistic { features: None, model, blend } => {
                 (HeadKind::Linear, Some(Cow::Owned(blended(&model.weights, &self.labels, *blend))), None)
             }
@@ -152,7 +153,7 @@ impl ModelParts {
         }
         let covariance = &self.background.covariance;
         let head = match &self.head {
-            Head::LeastSquares => true,
+            Head::LeastSquares | Head::Pursuit { .. } => true,
             Head::Logistic { features, model, .. } => {
                 let (rows, width) = features.as_ref().map_or((k, k), |f| (f.directions.rows(), f.directions.cols()));
                 let phases = features.as_ref().is_none_or(|f| f.count() == width && width > 0);
@@ -200,7 +201,7 @@ impl ModelParts {
                 let random = features.as_ref().is_none_or(|f| finite(f.directions.as_slice()) && finite(&f.phases));
                 blend.is_finite() && random
             }
-            Head::LeastSquares => true,
+            Head::LeastSquares | Head::Pursuit { .. } => true,
         };
         let checks = [
             ("labels", finite(self.labels.as_slice())),

@@ -10,8 +10,9 @@ use rayon::prelude::*;
 use super::layout::HeadKind;
 use super::open::Model;
 use super::precision::Table;
+use super::pursuit::Trained;
 use crate::csr::CsrRef;
-use crate::head::Loss;
+use crate::head::{Loss, Pursuit};
 use crate::kernel::elementwise::{cos_turns, exp_sum};
 use crate::kernel::gather;
 use crate::matrix::{MatRef, Matrix};
@@ -107,12 +108,13 @@ impl<'m> Scorer<'m> {
 
     /// The best labels for each row of `h`.
     pub fn score(&self, h: &Matrix, top: usize) -> Vec<Scored> {
-        let z = self.inputs(h);
+        let pursuit = Trained::of(self.model).map(|(labels, atoms)| Pursuit::new(&labels, h, atoms));
+        let z = self.inputs(pursuit.as_ref().map_or(h, |pursuit| &pursuit.rest));
         let count = self.count();
         let size = count.div_ceil(GROUPS).next_multiple_of(TILE);
         let parts: Vec<Vec<Scored>> = (0..count.div_ceil(size.max(1)))
             .into_par_iter()
-            .map(|group| self.group(h, &z, group * size..count.min((group + 1) * size), top))
+            .map(|group| self.group(h, &z, pursuit.as_ref(), group * size..count.min((group + 1) * size), top))
             .collect();
         let mut all = vec![nothing(top); h.rows()];
         for part in parts {
@@ -124,7 +126,14 @@ impl<'m> Scorer<'m> {
         all
     }
 
-    fn group(&self, h: &Matrix, z: &Matrix, labels: Range<usize>, top: usize) -> Vec<Scored> {
+    fn group(
+        &self,
+        h: &Matrix,
+        z: &Matrix,
+        pursuit: Option<&Pursuit>,
+        labels: Range<usize>,
+        top: usize,
+    ) -> Vec<Scored> {
         let mut found = vec![nothing(top); h.rows()];
         let calibration = self.model.calibration();
         let (mut scores, mut shares) = (Vec::new(), Vec::new());
@@ -137,11 +146,15 @@ impl<'m> Scorer<'m> {
                 rows.table().dots(h.as_slice(), tile.clone(), &mut shares);
                 scores.iter_mut().zip(&shares).for_each(|(s, share)| *s += blend * share);
             }
+            if let Some(pursuit) = pursuit {
+                for (i, row) in scores.chunks_mut(tile.len()).enumerate() {
+                    row.iter_mut().zip(tile.clone()).for_each(|(s, at)| *s = pursuit.score(i, self.label(at), *s));
+                }
+            }
             scores.iter_mut().for_each(|s| *s = tame(calibration.scale * *s + calibration.shift));
             for (found, row) in found.iter_mut().zip(scores.chunks(tile.len())) {
                 for (at, score) in tile.clone().zip(row) {
-                    let label = self.ids.as_ref().map_or(at as u32, |ids| ids[at]);
-                    found.best.offer(label, *score);
+                    found.best.offer(self.label(at), *score);
                 }
                 if calibration.loss == Loss::Softmax {
                     found.sum.add(exp_sum(row));
@@ -149,6 +162,11 @@ impl<'m> Scorer<'m> {
             }
         }
         found
+    }
+
+    /// The label of a row.
+    fn label(&self, at: usize) -> u32 {
+        self.ids.as_ref().map_or(at as u32, |ids| ids[at])
     }
 
     /// What the weights are multiplied with: h, (h, 1) or (random features of h, 1).

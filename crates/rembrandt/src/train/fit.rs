@@ -9,14 +9,14 @@ use super::trial::{MOST_SCORES, Scored, Setting};
 use crate::csr::Csr;
 use crate::data::{Dataset, Examples, Side, alike};
 use crate::head::{
-    Calibration, Descent, Folds, Head, Inputs, Logistic, LogisticParams, LogisticReport, Part, RandomFeatures, Targets,
-    add_intercept, least_squares, out_of_fold,
+    Calibration, Decoder, Descent, Folds, Head, Inputs, Logistic, LogisticParams, LogisticReport, Part, RandomFeatures,
+    Targets, add_intercept, out_of_fold,
 };
 use crate::matrix::{MatRef, Matrix};
 use crate::metrics::Propensities;
 use crate::model::{Background, ModelParts, Preprocessing};
 use crate::solve::orth;
-use crate::{Embedding, Error, Rembrandt, Result, Run};
+use crate::{Embedding, Error, Result, Run};
 
 /// One in so many examples is kept from the head, to find out which blend and which calibration suit it; when there are
 /// many examples, no more than a few thousand are.
@@ -66,8 +66,10 @@ impl TrainParams {
             search(data, &groups, self, tuning, run)?;
         clock.stage("tuning");
 
+        let atoms = self.pursued(data);
         let mut params = TrainParams {
             k: Some(setting.k),
+            atoms: self.atoms.or((atoms > 0).then_some(atoms)),
             ridge: Some(setting.ridge),
             logistic: self.logistic(&setting),
             descent: self.descent(&setting),
@@ -75,10 +77,13 @@ impl TrainParams {
             features: setting.features,
             ..self.clone()
         };
-        // The start is nearly as good as one pass would make it.
         let shape = data.shape();
-        let embed = Rembrandt { passes: self.embedding.passes.saturating_sub(1), ..params.rembrandt(shape) };
-        let embedding = embed.fit_from(Some(&start), data, run)?;
+        let mut embedder = params.embedder(shape);
+        if self.method.regresses_to_find() {
+            // The start is nearly as good as one pass would make it.
+            embedder.params.passes = embedder.params.passes.saturating_sub(1);
+        }
+        let (embedding, means) = embedder.fit_from(Some(&start), data, run)?;
         drop(start);
         clock.stage("embedding");
 
@@ -87,13 +92,14 @@ impl TrainParams {
         let (mean, covariance) = moments(h.view());
         let labels = data.labels()?;
         let counts = counts(&labels, shape.c);
+        let decoder = Decoder { labels: &embedding.labels, means: means.as_ref(), atoms };
         let (head, report) = match self.head {
-            HeadKind::LeastSquares => (Head::LeastSquares, None),
+            HeadKind::LeastSquares => (decoder.head(), None),
             _ => {
                 let folds = Folds { count: self.folds, seed: CROSS, groups: Some(&groups) };
-                if self.folds > 0 {
+                if self.folds > 0 && self.method.fits_labels() {
                     drop(h);
-                    h = out_of_fold(&embed, data, &embedding.labels, folds, run)?;
+                    h = out_of_fold(&embedder.params, data, &embedding.labels, folds, run)?;
                 }
                 clock.stage("cross-fitting");
                 let features = params.features.map(|f| RandomFeatures::draw(&f, h.view())).transpose()?;
@@ -117,7 +123,7 @@ impl TrainParams {
                     let inputs = Inputs::new(kept.h.view(), features.as_ref());
                     let fitted = self.fit_head(&setting, None, inputs, some, run)?;
                     let logistic = fitted.0.scores(Inputs::new(out.h.view(), features.as_ref()));
-                    let squares = least_squares(&embedding.labels, out.h.view());
+                    let squares = decoder.scores(out.h.view());
                     let scored = Scored { logistic: Some(logistic), squares };
                     if tuning.blend {
                         blend = best_blend(&scored, &out, self.head == HeadKind::Softmax);
@@ -128,6 +134,7 @@ impl TrainParams {
                     fitted
                 };
                 params.blend = blend;
+                decoder.add_constants(&mut model, blend);
                 if let Some(propensity) = self.propensity {
                     let propensities = Propensities::new(propensity, &counts, shape.n as u64)?;
                     lift(&mut model.weights, &mut thresholds, &propensities, calibration.scale);

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::search::{MOST_DIMENSIONS, rotations};
 use super::trial::{MOST_DECIDING, MOST_EXAMPLES, MOST_SCORES, PARTS};
 use crate::data::{Dataset, Examples, Shape, Side};
+use crate::embed::{Embedder, Method};
 use crate::head::{Descent, FeatureParams, Kernel, LogisticParams, Loss};
 use crate::metrics::Propensity;
 use crate::{Error, Rembrandt, Result};
@@ -30,7 +31,7 @@ const OUT_OF_REACH: f64 = 7200.0;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HeadKind {
-    /// Least squares: nothing to train beyond the embedding.
+    /// Least squares, or the pursuit of [`Method::CsOmp`]: nothing to train beyond the embedding.
     LeastSquares,
     /// Softmax (LR): one label per example.
     Softmax,
@@ -59,6 +60,9 @@ impl HeadKind {
 /// How to train. Plain data; checked before any work.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TrainParams {
+    /// How labels are embedded.
+    #[serde(default)]
+    pub method: Method,
     /// The kind of head.
     pub head: HeadKind,
     /// Dimensions of the embedding; absent: 256, or as many as there are labels or features, or what tuning finds.
@@ -73,6 +77,10 @@ pub struct TrainParams {
     pub logistic: LogisticParams,
     /// How the head is trained on random features; its ridge is where tuning begins.
     pub descent: Descent,
+    /// Labels that the pursuit of [`Method::CsOmp`] takes at most; absent: as many as a mean example has; 0: there is no
+    /// pursuit, and labels are ranked by the inner products of their rows with h.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub atoms: Option<usize>,
     /// How much of the least-squares score to add to the logistic one; where tuning begins.
     pub blend: f32,
     /// Random features between the embedding and the head; absent: none, or those of [`FEATURES`](TrainParams::FEATURES)
@@ -101,12 +109,14 @@ impl TrainParams {
         // Under softmax labels depend on each other, and the way to the optimum is longer.
         let (step, epochs) = if head == HeadKind::Softmax { (3.0, 10) } else { (1.0, 3) };
         TrainParams {
+            method: Method::default(),
             head,
             k: None,
             ridge: None,
             embedding: Rembrandt { passes: 1, cg_steps: 7, ..Rembrandt::default() },
             logistic: LogisticParams { ridge: 16.0, ..LogisticParams::new(head.loss()) },
             descent: Descent { loss: head.loss(), epochs, step, momentum: 0.5, shrink: 0.001, ..Descent::default() },
+            atoms: None,
             blend: if head == HeadKind::Independent { 4.0 } else { 0.0 },
             features: None,
             folds: 3,
@@ -119,7 +129,8 @@ impl TrainParams {
     /// Checks everything against the data, before any work.
     pub fn check(&self, data: &Dataset) -> Result<()> {
         let shape = data.shape();
-        self.rembrandt(shape).check(shape)?;
+        self.embedder(shape).check(shape)?;
+        self.check_pursuit(shape)?;
         if self.folds == 1 {
             return Err(Error::parameter("folds", "one part leaves nothing to fit to: use 0, or 2 or more"));
         }
@@ -152,13 +163,36 @@ impl TrainParams {
         Ok(())
     }
 
+    fn check_pursuit(&self, shape: Shape) -> Result<()> {
+        let pursuit = self.method == Method::CsOmp;
+        if pursuit && self.head != HeadKind::LeastSquares {
+            let reason = "cs-omp finds labels by pursuit, without a head to train: use cs for a head on random rows";
+            return Err(Error::parameter("head", reason));
+        }
+        match self.atoms {
+            Some(_) if !pursuit => Err(Error::parameter("atoms", "is for cs-omp, the other methods pursue no labels")),
+            Some(atoms) if atoms > self.first_k(shape) && self.k.is_some() => {
+                let reason = format!("{atoms} labels cannot be told apart in {} dimensions", self.first_k(shape));
+                Err(Error::parameter("atoms", reason))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Labels that a pursuit takes, 0 where there is none. It should take as many as there are.
+    pub(super) fn pursued(&self, data: &Dataset) -> usize {
+        let mean = data.nnz(Side::Y).div_ceil(data.shape().n.max(1) as u64).max(1) as usize;
+        if self.method == Method::CsOmp { self.atoms.unwrap_or(mean) } else { 0 }
+    }
+
     /// Bytes that a training takes besides the data, at its peak: an estimate.
     pub fn memory(&self, data: &Dataset) -> u64 {
         let shape = data.shape();
         let (n, c) = (shape.n as f64, shape.c as f64);
-        let k = self.k.unwrap_or(MOST_DIMENSIONS).min(shape.c).min(shape.d) as f64;
+        let k = self.k.unwrap_or(MOST_DIMENSIONS).min(self.most_k(shape)) as f64;
         let width = k.max(self.features.map_or(0.0, |f| f.count as f64));
-        let embedding = Rembrandt { k: k as usize, ..self.embedding.clone() }.memory(shape) as f64;
+        let params = Rembrandt { k: k as usize, ..self.embedding.clone() };
+        let embedding = Embedder::new(self.method, params).memory(shape) as f64;
         // The parts of trials are copies, twice where a head is cross-fitted; h of all examples; scores of those that
         // decide; weights and what moves them. Before, features are copied twice to be compared.
         let trials = rotations(shape.n) as f64;
@@ -190,7 +224,12 @@ impl TrainParams {
 
     /// The dimensions to begin with.
     pub(super) fn first_k(&self, shape: Shape) -> usize {
-        self.k.unwrap_or_else(|| FIRST_K.min(shape.c).min(shape.d).max(1))
+        self.k.unwrap_or_else(|| FIRST_K.min(self.most_k(shape)).max(1))
+    }
+
+    /// Dimensions that are of use.
+    pub(super) fn most_k(&self, shape: Shape) -> usize {
+        self.method.most(shape).0.min(shape.d)
     }
 
     /// The relative ridge to begin with.
@@ -199,8 +238,9 @@ impl TrainParams {
     }
 
     /// The embedding to begin with.
-    pub(super) fn rembrandt(&self, shape: Shape) -> Rembrandt {
-        Rembrandt { k: self.first_k(shape), ridge: self.first_ridge(shape), ..self.embedding.clone() }
+    pub(super) fn embedder(&self, shape: Shape) -> Embedder {
+        let params = Rembrandt { k: self.first_k(shape), ridge: self.first_ridge(shape), ..self.embedding.clone() };
+        Embedder::new(self.method, params)
     }
 }
 

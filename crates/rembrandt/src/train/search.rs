@@ -47,7 +47,7 @@ pub(super) struct Chosen {
     pub held_out: HeldOut,
     pub calibration: Calibration,
     pub thresholds: Vec<f32>,
-    /// The embedding of a part of the examples, a good start for that of all.
+    /// The basis of a part of the examples, a good start for that of all.
     pub start: Matrix,
     pub tried: Vec<Tried>,
     pub cut_short: bool,
@@ -96,7 +96,7 @@ pub(super) fn search(
         }
         let mut trial = Trial::new(data, params, groups, rotation)?;
         if !trial.is_hollow() {
-            trial.embed(setting.k, setting.ridge, run)?;
+            trial.find(setting.k, setting.ridge, run)?;
             search.trials.push(trial);
         }
     }
@@ -112,7 +112,7 @@ pub(super) fn search(
         setting = search.climb(RIDGE_STEP, |s| Some(&mut s.ridge), run)?;
     }
     if tuning.k {
-        search.widen(setting, shape.c.min(shape.d), all, run)?;
+        search.widen(setting, params.most_k(shape), all, run)?;
     }
     if features.is_none()
         && let Some(all) = all
@@ -269,7 +269,7 @@ impl Search<'_> {
             }
             let before = self.best().held_out.quality(self.single);
             for trial in &mut self.trials {
-                trial.embed(wider.k, wider.ridge, run)?;
+                trial.find(wider.k, wider.ridge, run)?;
             }
             if self.evaluate(wider, run)? <= before + GAIN {
                 break;
@@ -299,7 +299,7 @@ impl Search<'_> {
         let calibration = Calibration::fit(params.head.loss(), &all, truth.view());
         let thresholds = thresholds(&calibration, all, truth.view())?;
         let faithful = trials[0].is_crossed();
-        let start = std::mem::replace(&mut trials[0].embedding, Matrix::zeros(0, 0));
+        let start = std::mem::replace(&mut trials[0].basis, Matrix::zeros(0, 0));
         Ok(Chosen { setting, blend, held_out, calibration, thresholds, start, tried, cut_short, faithful })
     }
 }

@@ -78,7 +78,7 @@ fn what_decides_has_no_part_in_what_it_decides_on() {
     let setting = Setting { k: 5, ridge: 1.0, head_ridge: 4.0, features: None };
     let scores = |data: &Dataset, rotation: usize| {
         let mut trial = Trial::new(data, &params, &groups, rotation).unwrap();
-        trial.embed(5, 1.0, &mut Run::default()).unwrap();
+        trial.find(5, 1.0, &mut Run::default()).unwrap();
         let scored = trial.scores(&setting, &mut Run::default()).unwrap();
         (scored.blended(2.0), trial.precision(&scored, &[2.0]))
     };

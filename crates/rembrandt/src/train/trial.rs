@@ -4,8 +4,8 @@ use super::params::{HeadKind, TrainParams};
 use super::report::HeldOut;
 use crate::csr::{Csr, CsrRef};
 use crate::data::{Dataset, Examples, Shape};
-use crate::head::out_of_fold;
-use crate::head::{FeatureParams, Folds, Inputs, RandomFeatures, Targets, add_intercept, least_squares};
+use crate::embed::{Embedder, Means};
+use crate::head::{Decoder, FeatureParams, Folds, Inputs, RandomFeatures, Targets, add_intercept, out_of_fold};
 use crate::matrix::Matrix;
 use crate::metrics::{precision_at, rank};
 use crate::{Rembrandt, Result, Run};
@@ -64,8 +64,10 @@ pub(super) struct Trial<'a> {
     /// The groups of the examples of both, when these are the same.
     crossed: Option<Vec<u32>>,
     check: Held,
-    /// The embedding of the first part.
-    pub embedding: Matrix,
+    /// What was found for the first part: the embedding of the labels, or the directions of the features.
+    pub basis: Matrix,
+    /// Labels that a pursuit takes.
+    atoms: usize,
     projected: Option<Projected>,
 }
 
@@ -73,6 +75,8 @@ pub(super) struct Trial<'a> {
 struct Projected {
     k: usize,
     ridge: f64,
+    labels: Matrix,
+    means: Option<Means>,
     head: Matrix,
     check: Matrix,
 }
@@ -100,7 +104,8 @@ impl<'a> Trial<'a> {
             head: Held::new(data.select(|i| sampled(i) && heads(part(i)))?)?,
             crossed: crossed.then(of_fit),
             check: Held::new(data.select(|i| sampled(i) && part(i) == 0 && few.of(i) == 0)?)?,
-            embedding: Matrix::zeros(shape.c, 0),
+            basis: Matrix::zeros(0, 0),
+            atoms: params.pursued(data),
             projected: None,
         })
     }
@@ -120,59 +125,66 @@ impl<'a> Trial<'a> {
         &self.check.labels
     }
 
-    /// Fits the embedding in `k` dimensions, beginning with what there is of it.
-    pub fn embed(&mut self, k: usize, ridge: f64, run: &mut Run<'_>) -> Result<()> {
-        let start = (self.embedding.cols() > 0).then_some(&self.embedding);
-        self.embedding = self.rembrandt(k, ridge).fit_labels(start, &self.fit, run)?;
+    /// Finds the basis in `k` dimensions, beginning with what there is of it.
+    pub fn find(&mut self, k: usize, ridge: f64, run: &mut Run<'_>) -> Result<()> {
+        let start = (self.basis.cols() > 0).then_some(&self.basis);
+        self.basis = self.embedder(k, ridge).find(start, &self.fit, run)?;
         self.projected = None;
         Ok(())
     }
 
     /// The parameters for the first part. The same real ridge is a larger share of fewer examples.
-    fn rembrandt(&self, k: usize, ridge: f64) -> Rembrandt {
+    fn embedder(&self, k: usize, ridge: f64) -> Embedder {
         let scale = self.all.n as f64 / self.fit.shape().n.max(1) as f64;
         let base = &self.params.embedding;
         // Two thirds of the steps tell as well what is better.
         let cg_steps = (2 * base.cg_steps).div_ceil(3);
         let mut params = Rembrandt { k, ridge: ridge * scale, cg_steps, ..base.clone() };
         params.projection.ridge = params.projection.ridge.map(|ridge| ridge * scale);
-        params
+        Embedder::new(self.params.method, params)
     }
 
-    fn project(&mut self, setting: &Setting, run: &mut Run<'_>) -> Result<()> {
-        let known = |p: &Projected| p.ridge == setting.ridge && p.k >= setting.k;
-        if self.projected.as_ref().is_some_and(known) {
-            return Ok(());
-        }
-        let params = self.rembrandt(setting.k, setting.ridge);
-        let (projection, intercept) = params.fit_projection(&self.fit, &prefix(&self.embedding, setting.k), run)?;
+    /// Labels and examples in the first `k` dimensions, under a ridge.
+    fn project(&mut self, setting: &Setting, run: &mut Run<'_>) -> Result<&Projected> {
+        let nests = self.params.method.nests();
+        let known = |p: &Projected| p.ridge == setting.ridge && (p.k == setting.k || (nests && p.k >= setting.k));
+        let projected = match self.projected.take().filter(known) {
+            Some(projected) => projected,
+            None => self.projection(setting, run)?,
+        };
+        Ok(self.projected.insert(projected))
+    }
+
+    fn projection(&self, setting: &Setting, run: &mut Run<'_>) -> Result<Projected> {
+        let embedder = self.embedder(setting.k, setting.ridge);
+        let placed = embedder.place(&self.fit, &prefix(&self.basis, setting.k), run)?;
         let place = |held: &Held| -> Result<Matrix> {
-            let mut h = held.data.gather_features(projection.view())?;
-            add_intercept(&mut h, &intercept);
+            let mut h = held.data.gather_features(placed.projection.view())?;
+            add_intercept(&mut h, &placed.intercept);
             Ok(h)
         };
         let head = match &self.crossed {
-            None => place(&self.head)?,
-            Some(groups) => {
+            Some(groups) if embedder.method.fits_labels() => {
                 let folds = Folds { count: CROSS_PARTS, seed: DIVISION + 1, groups: Some(groups) };
-                out_of_fold(&params, &self.fit, &prefix(&self.embedding, setting.k), folds, run)?
+                out_of_fold(&embedder.params, &self.fit, &placed.labels, folds, run)?
             }
+            _ => place(&self.head)?,
         };
         let check = place(&self.check)?;
-        self.projected = Some(Projected { k: projection.cols(), ridge: setting.ridge, head, check });
-        Ok(())
+        let (labels, means) = (placed.labels, placed.means);
+        Ok(Projected { k: setting.k, ridge: setting.ridge, labels, means, head, check })
     }
 
     /// Scores of the examples that decide, for what is to be blended: logistic and least squares.
     pub fn scores(&mut self, setting: &Setting, run: &mut Run<'_>) -> Result<Scored> {
-        self.project(setting, run)?;
-        let Some(projected) = &self.projected else { unreachable!("just projected") };
-        let k = setting.k;
-        let (head, check) = (prefix(&projected.head, k), prefix(&projected.check, k));
-        let squares = least_squares(&prefix(&self.embedding, k), check.view());
+        let (k, atoms) = (setting.k, self.atoms);
+        let projected = self.project(setting, run)?;
+        let squares = projected.decoded(k, atoms);
         if self.params.head == HeadKind::LeastSquares {
             return Ok(Scored { logistic: None, squares });
         }
+        let Some(projected) = &self.projected else { unreachable!("just projected") };
+        let (head, check) = (prefix(&projected.head, k), prefix(&projected.check, k));
         let features = setting.features.map(|params| RandomFeatures::draw(&params, head.view())).transpose()?;
         let targets = Targets {
             labels: self.head.labels.view(),
@@ -187,15 +199,22 @@ impl<'a> Trial<'a> {
 
     /// Precision of the least-squares score alone with the first `k` dimensions, for the setting projected last.
     pub fn precision_of_squares(&mut self, setting: &Setting, run: &mut Run<'_>) -> Result<HeldOut> {
-        self.project(setting, run)?;
-        let Some(projected) = &self.projected else { unreachable!("just projected") };
-        let squares = least_squares(&prefix(&self.embedding, setting.k), prefix(&projected.check, setting.k).view());
+        let atoms = self.atoms;
+        let squares = self.project(setting, run)?.decoded(setting.k, atoms);
         Ok(self.precision(&Scored { logistic: None, squares }, &[0.0])[0])
     }
 
     /// How good the scores of the examples that decide are, for each of some blends.
     pub fn precision(&self, scored: &Scored, blends: &[f32]) -> Vec<HeldOut> {
         scored.precision(self.check.labels.view(), self.check.weights.as_deref(), blends)
+    }
+}
+
+impl Projected {
+    /// Scores of the examples that decide from the first `k` dimensions and the embedding of the labels alone.
+    fn decoded(&self, k: usize, atoms: usize) -> Matrix {
+        let labels = prefix(&self.labels, k);
+        Decoder { labels: &labels, means: self.means.as_ref(), atoms }.scores(prefix(&self.check, k).view())
     }
 }
 

@@ -55,19 +55,23 @@ fn text(model: &Model, bytes: u64) -> String {
     let spectrum: Vec<String> = model.spectrum().iter().map(|v| short(*v)).collect();
     // A model need not come from `train`, and then tells of itself what its maker liked.
     let (params, report) = (TrainParams::deserialize(model.params()), TrainReport::deserialize(model.report()));
+    let method = params.as_ref().ok().map(|params| ("method", params.method.name().to_owned()));
     let head = params.map_or_else(|_| head(model.head()).to_owned(), |params| train::head(&params));
     let mut rows = vec![
         ("kind", "model".to_owned()),
         ("size", size),
         ("trained on", count(model.background().examples, "example")),
         ("input", input(model.preprocessing())),
+    ];
+    rows.extend(method);
+    rows.extend([
         ("head", head),
         ("probabilities", probabilities(model)),
         ("numbers", format!("{}, {} in all", precision(model.precision()), BinaryBytes(bytes))),
         ("spectrum", listed(spectrum.iter().map(String::as_str))),
         ("label names", names(model.label_names())),
         ("feature names", names(model.feature_names())),
-    ];
+    ]);
     if let Ok(report) = report {
         rows.push(("held out", train::estimate(&report.held_out)));
         rows.extend(train::tried(&report.tried));
@@ -82,6 +86,7 @@ fn text(model: &Model, bytes: u64) -> String {
 fn head(kind: HeadKind) -> &'static str {
     match kind {
         HeadKind::LeastSquares => "least squares",
+        HeadKind::Pursuit { .. } => "matching pursuit",
         HeadKind::Linear => "linear",
         HeadKind::RandomFeatures { .. } => "on random features",
     }

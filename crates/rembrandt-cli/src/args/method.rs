@@ -1,0 +1,83 @@
+//! The methods that `rembrandt train` offers, and which options mean something to which.
+
+use rembrandt::embed::Method;
+use rembrandt::train::HeadKind;
+
+/// What can be typed after `--method`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MethodChoice {
+    /// Labels are embedded, and predicted from where the features of an example land among them.
+    Embedding(Method),
+}
+
+pub const METHODS: &[(&str, MethodChoice)] = &[
+    ("rembrandt", MethodChoice::Embedding(Method::Rembrandt)),
+    ("cs", MethodChoice::Embedding(Method::Cs)),
+    ("cs-omp", MethodChoice::Embedding(Method::CsOmp)),
+    ("pca", MethodChoice::Embedding(Method::Pca)),
+    ("plst", MethodChoice::Embedding(Method::Plst)),
+    ("cplst", MethodChoice::Embedding(Method::Cplst)),
+];
+
+impl MethodChoice {
+    /// The head that comes with the method, where none is asked for; absent: whichever suits the data.
+    pub fn own_head(self) -> Option<HeadKind> {
+        let MethodChoice::Embedding(method) = self;
+        method.decodes().then_some(HeadKind::LeastSquares)
+    }
+
+    /// The first of some options that are given, `(name, given)`, that has no effect with the method, and why.
+    pub fn useless(self, given: &[(&'static str, bool)]) -> Option<(&'static str, String)> {
+        let MethodChoice::Embedding(method) = self;
+        let refused = |(name, given): &(&'static str, bool)| {
+            let reason = given.then(|| without_effect(method, name)).flatten()?;
+            Some((*name, format!("{reason}, and the method is {}: leave it out", method.name())))
+        };
+        given.iter().find_map(refused)
+    }
+}
+
+/// Why an option means nothing to a method, if that is so.
+fn without_effect(method: Method, option: &str) -> Option<&'static str> {
+    use Method::{Cplst, Cs, CsOmp, Pca, Plst, Rembrandt};
+    let (methods, reason): (&[Method], &str) = match option {
+        "preset" => (&[Rembrandt], "has the settings of Rembrandt's authors"),
+        "atoms" => (&[CsOmp], "is for cs-omp"),
+        "passes" | "oversample" => (&[Rembrandt, Pca, Plst, Cplst], "is for methods with a range finder"),
+        "projection_ridge" | "projection_steps" | "projection_tolerance" => {
+            (&[Rembrandt, Cplst], "is for methods with a regression besides the final one")
+        }
+        "cg_steps" | "tolerance" | "preconditioner" | "solver" | "panel" => {
+            (&[Rembrandt, Cs, CsOmp, Plst, Cplst], "is for methods that regress on the features")
+        }
+        "bias" | "center" | "ridge_convention" => {
+            (&[Rembrandt, Cs, CsOmp], "is for methods that need not shift the data to mean 0")
+        }
+        "folds" => (&[Rembrandt, Cs, CsOmp, Plst, Cplst], "is for methods that fit the projection to the labels"),
+        _ => return None,
+    };
+    (!methods.contains(&method)).then_some(reason)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_those_of_the_library() {
+        for (word, MethodChoice::Embedding(method)) in METHODS {
+            assert_eq!(*word, method.name());
+            assert_eq!(serde_json::to_value(method).unwrap(), *word);
+        }
+    }
+
+    #[test]
+    fn options_without_effect_are_found() {
+        let pca = MethodChoice::Embedding(Method::Pca);
+        assert_eq!(pca.useless(&[("ridge", true), ("passes", true), ("solver", false)]), None);
+        let (name, reason) = pca.useless(&[("passes", true), ("solver", true)]).unwrap();
+        assert_eq!(name, "solver");
+        assert!(reason.ends_with("the method is pca: leave it out"), "{reason}");
+        assert_eq!(MethodChoice::Embedding(Method::Rembrandt).useless(&[("preset", true)]), None);
+    }
+}

@@ -1,0 +1,210 @@
+//! The ways to embed labels that train, predict and evaluate alike: Rembrandt, and the linear methods that its paper
+//! and the literature compare it with.
+//!
+//! | method | E, the embedding of the labels | P, the projection of the features |
+//! |---|---|---|
+//! | [`Rembrandt`](Method::Rembrandt) | what the features can tell of the labels | ridge regression on Y·E |
+//! | [`Cs`](Method::Cs), [`CsOmp`](Method::CsOmp) | random | the same |
+//! | [`Plst`](Method::Plst) | what the labels vary in most, whatever the features | the same, on shifted data |
+//! | [`Cplst`](Method::Cplst) | as Rembrandt, of data shifted to mean 0 | the same |
+//! | [`Pca`](Method::Pca) | ridge regression of Y on h | what the features vary in most, whatever the labels |
+//!
+//! Each is found in two steps, because a search for settings repeats the second alone: a *basis* that does not depend
+//! on the ridge, or hardly, and the regression around it.
+
+use serde::{Deserialize, Serialize};
+
+use super::params::Rembrandt;
+use super::report::Embedding;
+use super::{compressed, pca, plst};
+use crate::data::adapt::weighted_sum;
+use crate::data::{Examples, Side};
+use crate::matrix::Matrix;
+use crate::{Error, Result, Run, Shape};
+
+/// A way to embed labels.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// The top eigenvectors of M = YᵀWX(XᵀWX + ρI)⁻¹XᵀWY.
+    #[default]
+    Rembrandt,
+    /// Random rows.
+    Cs,
+    /// Random rows of length 1, from which matching pursuit finds the labels again: compressed sensing.
+    CsOmp,
+    /// Principal components of the features.
+    Pca,
+    /// Principal label space transformation: principal components of the labels.
+    Plst,
+    /// Conditional principal label space transformation: Rembrandt on data shifted to mean 0.
+    Cplst,
+}
+
+impl Method {
+    /// Its name, as it is written on the command line and in model files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Method::Rembrandt => "rembrandt",
+            Method::Cs => "cs",
+            Method::CsOmp => "cs-omp",
+            Method::Pca => "pca",
+            Method::Plst => "plst",
+            Method::Cplst => "cplst",
+        }
+    }
+
+    /// Whether it comes with a way from h to labels of its own, and needs no head that is trained.
+    pub fn decodes(self) -> bool {
+        matches!(self, Method::CsOmp | Method::Plst | Method::Cplst)
+    }
+
+    /// Whether the projection is fitted to the labels. Then h of training examples is better than that of new ones.
+    pub fn fits_labels(self) -> bool {
+        self != Method::Pca
+    }
+
+    /// Whether finding the basis takes regressions, so that a good start spares much.
+    pub(crate) fn regresses_to_find(self) -> bool {
+        matches!(self, Method::Rembrandt | Method::Cplst)
+    }
+
+    /// Whether features and labels are shifted to mean 0.
+    pub fn centres(self) -> bool {
+        matches!(self, Method::Pca | Method::Plst | Method::Cplst)
+    }
+
+    /// Whether fewer dimensions are the first of more. Random rows are scaled by their number.
+    pub(crate) fn nests(self) -> bool {
+        !matches!(self, Method::Cs | Method::CsOmp)
+    }
+
+    /// Dimensions that there can be, and of what they are at most as many.
+    pub fn most(self, shape: Shape) -> (usize, &'static str) {
+        if self == Method::Pca { (shape.d, "features") } else { (shape.c, "labels") }
+    }
+}
+
+/// A method with the parameters of its range finder and its regressions, as far as it has them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Embedder {
+    /// The method.
+    pub method: Method,
+    /// Dimensions, ridge and so on.
+    pub params: Rembrandt,
+}
+
+/// Examples and labels in the same space.
+#[derive(Clone, Debug)]
+pub struct Placed {
+    /// E, c×k.
+    pub labels: Matrix,
+    /// P, d×k.
+    pub projection: Matrix,
+    /// Added to Pᵀx. Length k.
+    pub intercept: Vec<f32>,
+    /// What the regression goes through, if it is not the origin.
+    pub means: Option<Means>,
+}
+
+/// Means of labels and of h, where a regression of shifted data goes through them: label l then scores
+/// eₗ·(h − h̄) + ȳₗ, and else eₗ·h.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Means {
+    /// ȳ, the frequencies of the labels. Length c.
+    pub labels: Vec<f32>,
+    /// h̄. Length k.
+    pub h: Vec<f32>,
+}
+
+impl Embedder {
+    /// A method with parameters, which are changed where the method leaves no choice.
+    pub fn new(method: Method, params: Rembrandt) -> Embedder {
+        let center = params.center || method.centres();
+        Embedder { method, params: Rembrandt { center, ..params } }
+    }
+
+    /// Checks the parameters against the size of the data, before any work.
+    pub fn check(&self, shape: Shape) -> Result<()> {
+        let (most, what) = self.method.most(shape);
+        crate::data::check_not_empty(shape)?;
+        if self.params.k > most {
+            let reason = format!("{} dimensions are more than the {most} {what} of the data", self.params.k);
+            return Err(Error::parameter("k", reason));
+        }
+        Rembrandt { k: self.params.k.min(shape.c), ..self.params.clone() }.check(shape)
+    }
+
+    /// What the ridge has nothing, or little, to do with: an embedding of the labels (c×k) or, for principal components
+    /// of the features, their directions (d×k). It begins with `start`, where that helps.
+    pub fn find(&self, start: Option<&Matrix>, data: &dyn Examples, run: &mut Run<'_>) -> Result<Matrix> {
+        self.check(data.shape())?;
+        match self.method {
+            Method::Rembrandt | Method::Cplst => self.params.fit_labels(start, data, run),
+            Method::Cs | Method::CsOmp => Ok(compressed::draw(&self.params, data.shape())),
+            Method::Pca => Ok(pca::find(&self.params, start, data, run)?.directions),
+            Method::Plst => Ok(plst::find(&self.params, start, data, run)?.directions),
+        }
+    }
+
+    /// The regression around what [`find`](Embedder::find) found, or the first dimensions of it.
+    pub fn place(&self, data: &dyn Examples, basis: &Matrix, run: &mut Run<'_>) -> Result<Placed> {
+        let (labels, projection, intercept) = match self.method {
+            Method::Pca => {
+                let found = pca::regress(&self.params, basis, data, run)?;
+                (found.labels, found.projection, found.intercept)
+            }
+            _ => {
+                let labels = compressed::scaled(self.method, basis);
+                let (projection, intercept) = self.params.fit_projection(data, &labels, run)?;
+                (labels, projection, intercept)
+            }
+        };
+        let means = self.means(data, &projection, &intercept)?;
+        Ok(Placed { labels, projection, intercept, means })
+    }
+
+    /// Both steps, with an account, beginning with `start` where that helps. The means are those of [`Placed`].
+    pub fn fit_from(
+        &self,
+        start: Option<&Matrix>,
+        data: &dyn Examples,
+        run: &mut Run<'_>,
+    ) -> Result<(Embedding, Option<Means>)> {
+        self.check(data.shape())?;
+        let embedding = match self.method {
+            Method::Rembrandt | Method::Cplst => self.params.fit_from(start, data, run)?,
+            Method::Cs | Method::CsOmp => compressed::fit(self.method, &self.params, data, run)?,
+            Method::Pca => pca::fit(&self.params, start, data, run)?,
+            Method::Plst => plst::fit(&self.params, start, data, run)?,
+        };
+        let means = self.means(data, &embedding.projection, &embedding.intercept)?;
+        Ok((embedding, means))
+    }
+
+    /// Bytes that a fit takes besides the data, at its peak.
+    pub fn memory(&self, shape: Shape) -> u64 {
+        match self.method {
+            // Its range finder works on as many rows as there are features.
+            Method::Pca => self.params.memory(Shape { c: shape.c.max(shape.d), ..shape }),
+            _ => self.params.memory(shape),
+        }
+    }
+
+    fn means(&self, data: &dyn Examples, projection: &Matrix, intercept: &[f32]) -> Result<Option<Means>> {
+        if !self.method.centres() {
+            return Ok(None);
+        }
+        let shifts = weighted_sum(&mean(data, Side::X)?, projection.view());
+        let h = shifts.iter().zip(intercept).map(|(shift, v)| (shift + f64::from(*v)) as f32).collect();
+        let labels = mean(data, Side::Y)?.into_iter().map(|v| v as f32).collect();
+        Ok(Some(Means { labels, h }))
+    }
+}
+
+/// The mean of every column of one side, weighted as the examples are.
+pub(super) fn mean(data: &dyn Examples, side: Side) -> Result<Vec<f64>> {
+    let moments = data.moments(side)?;
+    let weight = moments.weight;
+    Ok(moments.sum.into_iter().map(|s| if weight > 0.0 { s / weight } else { 0.0 }).collect())
+}

@@ -1,0 +1,54 @@
+//! Principal directions of one side of the data: the top right singular vectors of X or Y shifted to mean 0.
+//!
+//! They are the top eigenvectors of AᵀWA − m mᵀ/Σw, with m the weighted column sums of A: the shift is a rank-one
+//! correction, so sparse data stay sparse. A randomized range finder with subspace iteration finds them [1].
+//!
+//! 1. N. Halko, P.-G. Martinsson, J. A. Tropp: Finding structure with randomness. SIAM Review 53(2), 2011.
+
+use super::params::Rembrandt;
+use super::rembrandt::{begin_with, next_basis, top_left};
+use crate::data::adapt::{Adapted, Change};
+use crate::data::{Examples, Side};
+use crate::matrix::Matrix;
+use crate::{Result, Run};
+
+/// Products with the data for each pass that is asked for. A pass of Rembrandt is a regression of about twice as many.
+const SWEEPS: usize = 4;
+
+/// What the range finder found.
+pub(super) struct Principal {
+    /// One direction in each column, orthonormal, the one of the largest variance first.
+    pub directions: Matrix,
+    /// Directions that carry any variance; those beyond are an arbitrary completion.
+    pub rank: usize,
+    /// Products with A or Aᵀ, per column.
+    pub half_passes: f64,
+}
+
+/// The top `params.k` principal directions.
+pub(super) fn principal(
+    params: &Rembrandt,
+    side: Side,
+    start: Option<&Matrix>,
+    data: &dyn Examples,
+    run: &mut Run<'_>,
+) -> Result<Principal> {
+    let height = data.shape().width(side);
+    let centred = Adapted::new(data, Change::Center)?;
+    let width = params.k.saturating_add(params.oversample).min(height);
+    let sweeps = params.passes.saturating_mul(SWEEPS).max(1);
+    run.begin((2 * width as u64).saturating_mul(sweeps as u64 + 1));
+    let mut q = Matrix::zeros(height, width);
+    begin_with(&mut q, start, params.seed);
+    for sweep in 0..=sweeps {
+        let mut product = Matrix::zeros(height, width);
+        centred.cross(side, side, q.view(), product.view_mut())?;
+        run.advance("range finder", 2 * width as u64)?;
+        q = product;
+        if sweep < sweeps {
+            next_basis(&mut q, params.seed, sweep);
+        }
+    }
+    let (directions, rank) = top_left(q, params.k, params.seed)?;
+    Ok(Principal { directions, rank, half_passes: 2.0 * (sweeps as f64 + 1.0) })
+}
