@@ -67,14 +67,20 @@ pub(super) fn regress(
     let gram = orth::inner(directions.view(), product.view());
     let spectrum: Vec<f64> = (0..k).map(|j| gram[(j, j)]).collect();
     let largest = spectrum.iter().fold(0.0, |max: f64, v| max.max(*v));
-    let projection = Matrix::from_fn(shape.d, k, |i, j| {
-        if spectrum[j] > NO_VARIANCE * largest { directions.row(i)[j] } else { 0.0 }
-    });
+    let projection =
+        Matrix::from_fn(
+            shape.d,
+            k,
+            |i, j| {
+                if spectrum[j] > NO_VARIANCE * largest { directions.row(i)[j] } else { 0.0 }
+            },
+        );
     let intercept = weighted_sum(&mean(data, Side::X)?, projection.view()).iter().map(|v| -v as f32).collect();
     let trace: f64 = centred.moments(Side::X)?.square.iter().sum();
     let rho = params.ridge * trace / shape.d as f64;
     if !(rho as f32).is_finite() {
-        let reason = format!("{:e} makes a real ridge of {rho:e}, beyond single precision; choose a smaller one", params.ridge);
+        let reason =
+            format!("{:e} makes a real ridge of {rho:e}, beyond single precision; choose a smaller one", params.ridge);
         return Err(Error::parameter("ridge", reason));
     }
     // E = YᵀWH (HᵀWH + ρI)⁻¹ on shifted data; directions without variance, if there is no ridge, count for nothing.

@@ -69,9 +69,8 @@ impl Pursuit {
     /// Goes after the rows of `h`, with at most `atoms` labels for each.
     pub fn new(rows: &dyn Dictionary, h: &Matrix, atoms: usize) -> Pursuit {
         let square = |row: &[f32]| row.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>();
-        let mut examples: Vec<Example> = (0..h.rows())
-            .map(|i| Example { floor: NOTHING * square(h.row(i)).sqrt(), ..Example::default() })
-            .collect();
+        let mut examples: Vec<Example> =
+            (0..h.rows()).map(|i| Example { floor: NOTHING * square(h.row(i)).sqrt(), ..Example::default() }).collect();
         let mut rest = h.clone();
         for _ in 0..atoms.min(h.cols()).min(rows.count()) {
             let best = best(rows, &rest, &examples);

@@ -74,8 +74,7 @@ impl Model {
                 exact: true,
             });
         }
-        let linear = label >= c - self.added()
-            || matches!(self.head(), HeadKind::LeastSquares | HeadKind::Linear);
+        let linear = label >= c - self.added() || matches!(self.head(), HeadKind::LeastSquares | HeadKind::Linear);
         let (base, mut contributions) = if linear { self.shares(x, label) } else { self.differences(x, label) };
         let log_odds = base + contributions.iter().map(|(_, _, share)| share).sum::<f64>();
         contributions.sort_by(|a, b| b.2.abs().total_cmp(&a.2.abs()).then(a.0.cmp(&b.0)));

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::trial::{Setting, Trial};
 use super::{HeadKind, TrainParams, Trained, Tuning};
 use crate::data::{Dataset, Rows};
+use crate::embed::Method;
 use crate::head::{FeatureParams, Folds, Head};
 use crate::metrics::Propensity;
 use crate::{Error, Run};
@@ -50,6 +51,17 @@ fn everything() -> Tuning {
     Tuning::within(Duration::from_secs(3600))
 }
 
+/// Every method with the head that it has by default, and with a logistic one where that is possible.
+fn methods() -> Vec<TrainParams> {
+    let with = |method, head| TrainParams { method, ..TrainParams::new(head) };
+    let mut all = vec![with(Method::CsOmp, HeadKind::LeastSquares)];
+    for method in [Method::Rembrandt, Method::Cs, Method::Pca, Method::Plst, Method::Cplst] {
+        all.push(with(method, HeadKind::LeastSquares));
+        all.push(with(method, HeadKind::Independent));
+    }
+    all
+}
+
 #[test]
 fn training_is_the_same_for_any_number_of_threads() {
     let data = data(400);
@@ -74,20 +86,19 @@ fn what_decides_has_no_part_in_what_it_decides_on() {
     let n = 300;
     let original = data(n);
     let groups: Vec<u32> = (0..n as u32).collect();
-    let params = TrainParams::new(HeadKind::Independent);
     let setting = Setting { k: 5, ridge: 1.0, head_ridge: 4.0, features: None };
-    let scores = |data: &Dataset, rotation: usize| {
-        let mut trial = Trial::new(data, &params, &groups, rotation).unwrap();
+    let scores = |params: &TrainParams, data: &Dataset, rotation: usize| {
+        let mut trial = Trial::new(data, params, &groups, rotation).unwrap();
         trial.find(5, 1.0, &mut Run::default()).unwrap();
         let scored = trial.scores(&setting, &mut Run::default()).unwrap();
         (scored.blended(2.0), trial.precision(&scored, &[2.0]))
     };
-    for rotation in 0..2 {
+    for (rotation, params) in methods().iter().flat_map(|params| [(0, params), (1, params)]) {
         let parts = Folds { count: super::trial::PARTS, seed: super::trial::DIVISION, groups: Some(&groups) };
         // Other labels on the examples that decide: their scores stay, and only how good these are changes.
         let other = |i: usize| if parts.of(i) == rotation { 3 } else { 0 };
         let changed = Dataset::from_rows(&rows(n, other), D, C).unwrap();
-        let (before, after) = (scores(&original, rotation), scores(&changed, rotation));
+        let (before, after) = (scores(params, &original, rotation), scores(params, &changed, rotation));
         assert_eq!(before.0, after.0);
         assert!(before.1[0].p1 > after.1[0].p1 + 0.2, "{:?} {:?}", before.1, after.1);
     }
@@ -128,6 +139,61 @@ fn every_kind_of_head_learns() {
         assert!(trained.thresholds.iter().all(|t| (0.0..=1.0).contains(t)));
         assert_eq!(trained.counts.iter().sum::<u64>(), data.nnz(crate::Side::Y));
     }
+}
+
+#[test]
+fn every_method_learns_and_keeps_what_it_needs() {
+    let data = data(600);
+    for params in methods() {
+        let trained = fit(&params, &data, &Tuning::off());
+        let name = format!("{:?}, {:?}", params.method, params.head);
+        // Eight random rows in eight dimensions are not orthogonal, and only a head that is trained mends that.
+        let random = [Method::Cs, Method::CsOmp].contains(&params.method);
+        let least = if random && params.head == HeadKind::LeastSquares { 0.8 } else { 0.9 };
+        assert!(trained.report.held_out.p1 > least, "{name}: {:?}", trained.report.held_out);
+        assert_eq!(trained.params.method, params.method);
+        // The head that is kept gives scores as good as those of the trial.
+        let h = crate::head::project(&trained.embedding, data.features().unwrap().view());
+        let scores = trained.head.scores(&trained.embedding.labels, h.view());
+        let truth = data.labels().unwrap();
+        let hit = |i: &usize| truth.view().row(*i).0.contains(&crate::metrics::rank(scores.row(*i), 1)[0]);
+        let hits = (0..600).filter(hit).count();
+        assert!(hits as f64 > least * 600.0, "{name}: {hits}");
+        assert_eq!(trained.params.atoms, (params.method == Method::CsOmp).then_some(2), "{name}");
+    }
+}
+
+#[test]
+fn labels_that_most_examples_have_are_ranked_by_the_mean() {
+    // The features say nothing: what remains is how frequent labels are.
+    let mut rows = Rows::new();
+    for i in 0..300 {
+        (0..3).for_each(|j| rows.x.push((20 * j + mix(i, j, 20)) as u32, 1.0));
+        rows.x.end_row();
+        (0..5u32).filter(|l| mix(i, 9 + *l as usize, 10) < 2 * (5 - *l as usize)).for_each(|l| rows.y.push(l, 1.0));
+        rows.y.end_row();
+    }
+    let data = Dataset::from_rows(&rows, 60, 5).unwrap();
+    for method in [Method::Pca, Method::Plst, Method::Cplst] {
+        let params = TrainParams { method, k: Some(2), ridge: Some(1e4), ..TrainParams::new(HeadKind::LeastSquares) };
+        let trained = fit(&params, &data, &Tuning::off());
+        let h = crate::head::project(&trained.embedding, data.features().unwrap().view());
+        let scores = trained.head.scores(&trained.embedding.labels, h.view());
+        for (label, count) in trained.counts.iter().enumerate() {
+            let share = *count as f32 / 300.0;
+            assert!((0..300).all(|i| (scores.row(i)[label] - share).abs() < 0.02), "{method:?}, label {label}");
+        }
+    }
+}
+
+#[test]
+fn parameters_of_older_models_are_those_of_rembrandt() {
+    let params = TrainParams { method: Method::Plst, ..TrainParams::new(HeadKind::LeastSquares) };
+    let mut json = serde_json::to_value(&params).unwrap();
+    assert_eq!((&json["method"], json.get("atoms")), (&serde_json::json!("plst"), None));
+    json.as_object_mut().unwrap().remove("method");
+    let old: TrainParams = serde_json::from_value(json).unwrap();
+    assert_eq!((old.method, old.atoms), (Method::Rembrandt, None));
 }
 
 #[test]
@@ -181,6 +247,13 @@ fn bad_parameters_and_tiny_data_are_refused() {
     assert!(refused(&weights, &data(50)).contains("each of the 8 labels"));
     let squares = TrainParams { propensity: Some(Propensity::OTHER), ..TrainParams::new(HeadKind::LeastSquares) };
     assert!(refused(&squares, &data(50)).starts_with("head: least squares"));
+    let pursuit = TrainParams { method: Method::CsOmp, ..params.clone() };
+    assert!(refused(&pursuit, &data(50)).starts_with("head: cs-omp finds labels by pursuit"));
+    let atoms = TrainParams { atoms: Some(2), ..params.clone() };
+    assert!(refused(&atoms, &data(50)).starts_with("atoms: is for cs-omp"));
+    let many =
+        TrainParams { method: Method::CsOmp, k: Some(4), atoms: Some(5), ..TrainParams::new(HeadKind::LeastSquares) };
+    assert_eq!(refused(&many, &data(50)), "atoms: 5 labels cannot be told apart in 4 dimensions");
     assert!(refused(&params, &data(1)).contains("1 examples are too few"), "{}", refused(&params, &data(1)));
     let result = params.fit(&data(200), &Tuning::off(), &mut Run::watched(|_| false));
     assert!(matches!(result, Err(Error::Cancelled)));

@@ -42,6 +42,16 @@ fn place(saved: &Saved, name: &str) -> usize {
 }
 
 #[test]
+fn only_what_older_readers_would_misread_has_a_newer_version() {
+    for kind in KINDS {
+        let bytes = std::fs::read(save(&parts(kind, 12), Precision::F32).path).unwrap();
+        let text = String::from_utf8_lossy(&bytes);
+        let version = if kind == "pursuit" { 2 } else { 1 };
+        assert!(text.contains(&format!("\"format_version\":\"{version}\"")), "{kind}");
+    }
+}
+
+#[test]
 fn what_is_saved_is_opened_and_always_the_same_bytes() {
     let all = KINDS.iter().flat_map(|kind| [parts(kind, 12), weighed(kind, 12), text(kind, 12)]);
     for parts in all {
@@ -115,8 +125,8 @@ fn refusals_are_one_sentence() {
     assert!(Model::is_model(&path) && !EmbeddingFile::is_embedding(&path));
     let find = |text: &[u8]| bytes.windows(text.len()).position(|window| window == text).unwrap();
     let mut newer = bytes.clone();
-    newer[find(b"\"format_version\":\"1\"") + "\"format_version\":\"".len()] = b'2';
-    assert_eq!(refusal(&path, &newer), "has format version 2, this program knows 1: use a newer rembrandt");
+    newer[find(b"\"format_version\":\"1\"") + "\"format_version\":\"".len()] = b'3';
+    assert_eq!(refusal(&path, &newer), "has format version 3, this program knows 2: use a newer rembrandt");
     let mut changed = bytes.clone();
     *changed.last_mut().unwrap() ^= 0x40;
     assert_eq!(refusal(&path, &changed), "is damaged (its checksum does not match): copy or make it anew");

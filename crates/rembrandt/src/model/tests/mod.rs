@@ -24,7 +24,7 @@ pub fn random(seed: u64) -> impl FnMut() -> f32 {
     }
 }
 
-pub const KINDS: [&str; 5] = ["least-squares", "least-squares-softmax", "ilr", "softmax", "random-features"];
+pub const KINDS: [&str; 6] = ["least-squares", "least-squares-softmax", "pursuit", "ilr", "softmax", "random-features"];
 
 /// A model with `c` labels, 30 features and 5 dimensions.
 pub fn parts(kind: &str, c: usize) -> ModelParts {
@@ -36,8 +36,10 @@ pub fn parts(kind: &str, c: usize) -> ModelParts {
     let covariance = Matrix::from_fn(k, k, |i, j| {
         (0..k).map(|l| covariance.row(i)[l] * covariance.row(j)[l]).sum::<f32>() + f32::from(u8::from(i == j))
     });
-    let loss = if kind == "least-squares" || kind == "ilr" { Loss::Independent } else { Loss::Softmax };
+    let independent = ["least-squares", "pursuit", "ilr"].contains(&kind);
+    let loss = if independent { Loss::Independent } else { Loss::Softmax };
     let head = match kind {
+        "pursuit" => Head::Pursuit { atoms: 3 },
         "ilr" | "softmax" => {
             Head::Logistic { features: None, model: Logistic { loss, weights: matrix(c, k + 1, 2.0) }, blend: 0.7 }
         }
