@@ -49,7 +49,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`data`] | readers, chunks, the cache file, and [`Examples`], the trait through which algorithms see data |
-//! | [`embed`] | [`Rembrandt`]: parameters, algorithm, report |
+//! | [`embed`] | [`Rembrandt`]: parameters, algorithm, report; and other linear methods to compare it with |
 //! | [`head`] | from the embedding to scores and probabilities: least squares, logistic regression, cross-fitting |
 //! | [`train`] | all of training: the search for settings, embedding, head, calibration, thresholds |
 //! | [`reproduce`] | the paper's experiments, with the authors' settings and figures |

@@ -112,7 +112,11 @@ impl HeadArgs {
         let no_features = self.random_features == Some(RandomFeatures(None));
         let given = [("bandwidth", self.bandwidth.is_some()), ("epochs", self.epochs.is_some())];
         let for_features = given.into_iter().find(|(_, given)| no_features && *given);
-        let given = [("head_ridge", self.head_ridge.is_some()), ("blend", self.blend.is_some())];
+        let given = [
+            ("head_ridge", self.head_ridge.is_some()),
+            ("blend", self.blend.is_some()),
+            ("folds", self.folds.is_some()),
+        ];
         let for_heads = given.into_iter().find(|(_, given)| kind == Some(HeadKind::LeastSquares) && *given);
         let features = for_features.map(|(name, _)| (name, "is for random features, of which there shall be none"));
         features.or(for_heads.map(|(name, _)| (name, "is for the heads lr and ilr, which ls has not")))

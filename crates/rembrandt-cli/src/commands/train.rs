@@ -81,6 +81,9 @@ pub fn run(args: &TrainArgs) -> anyhow::Result<()> {
 
 /// Refuses options that would have no effect.
 fn refuse_options(args: &TrainArgs) -> rembrandt::Result<()> {
+    if let Some((name, reason)) = args.useless() {
+        return Err(Error::parameter(name, reason));
+    }
     if args.params.preset_divides_rows() {
         let reason = "divides rows, which train does not: add --scale-rows none and, for rows of length 1, --normalize";
         return Err(Error::parameter("preset", reason));
@@ -88,9 +91,6 @@ fn refuse_options(args: &TrainArgs) -> rembrandt::Result<()> {
     if args.params.row_scale() != RowScale::None {
         let reason = "is for embed: train keeps how rows are scaled in the model, ask for it with --normalize";
         return Err(Error::parameter("scale_rows", reason));
-    }
-    if let Some((name, reason)) = args.useless() {
-        return Err(Error::parameter(name, reason));
     }
     match (args.read.given(), args.columns.given()) {
         (Some(name), _) if args.text => {

@@ -11,6 +11,7 @@ mod inspect;
 mod killed;
 #[cfg(target_os = "linux")]
 mod limits;
+mod methods;
 mod model_commands;
 mod model_refusals;
 mod neighbors;
