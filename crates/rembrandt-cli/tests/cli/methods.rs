@@ -1,0 +1,134 @@
+//! `rembrandt train --method`: the linear methods beside Rembrandt.
+
+use std::path::Path;
+
+use serde_json::json;
+
+use crate::common::{C, Desk, N, objects, predicted};
+
+const METHODS: [&str; 6] = ["rembrandt", "cs", "cs-omp", "pca", "plst", "cplst"];
+
+#[test]
+fn every_method_trains_predicts_and_is_evaluated() {
+    let desk = Desk::with_data();
+    for method in METHODS {
+        let json = desk.json(&format!("train train.txt --no-tune --method {method} -o m.rmb --json"));
+        assert_eq!(json["method"], method);
+        let decodes = ["cs-omp", "plst", "cplst"].contains(&method);
+        assert_eq!(json["head"], if decodes { "least-squares" } else { "independent" }, "{method}");
+        assert_eq!(json["atoms"], if method == "cs-omp" { json!(2) } else { json!(null) });
+        assert_eq!(json["k"], if method == "pca" { 60 } else { 20 }, "{method}");
+        let hits = desk.json("eval m.rmb train.txt --json --bootstrap 0");
+        assert!(hits["p@1"].as_f64() > Some(0.75), "{method}: {hits}");
+        let rows = objects(&desk.ok("predict m.rmb train.txt --top 5 --format jsonl").stdout);
+        assert_eq!(rows.len(), N);
+        for row in &rows {
+            let labels = predicted(row);
+            assert_eq!(labels.len(), 5, "{method}: all labels are ranked, those that a pursuit did not take too");
+            assert!(labels.is_sorted_by(|a, b| a.1 >= b.1) && labels.iter().all(|(_, p)| (0.0..=1.0).contains(p)));
+        }
+        let inspected = desk.json("inspect m.rmb --json");
+        assert_eq!((&inspected["params"]["method"], inspected["c"].as_u64()), (&json!(method), Some(C as u64)));
+        assert!(desk.ok("inspect m.rmb").stdout.lines().any(|line| line.split_whitespace().eq(["method", method])));
+    }
+}
+
+#[test]
+fn people_are_told_the_method() {
+    let desk = Desk::with_data();
+    let text = |options: &str| desk.ok(&format!("train train.txt --no-tune {options} -o m.rmb")).stdout;
+    let has = |text: &str, words: &str| {
+        assert!(text.lines().any(|line| line.split_whitespace().collect::<Vec<_>>().join(" ") == words), "{text}");
+    };
+    has(&text(""), "method rembrandt");
+    let pursuit = text("--method cs-omp --atoms 3");
+    has(&pursuit, "method cs-omp");
+    has(&pursuit, "head matching pursuit of at most 3 labels");
+    has(&text("--method cs-omp --atoms 0"), "head least squares");
+    has(&text("--method plst"), "head least squares");
+    assert!(desk.ok("train --help").stdout.contains("[possible values: rembrandt, cs, cs-omp, pca, plst, cplst"));
+}
+
+#[test]
+fn heads_can_be_had_where_they_make_sense() {
+    let desk = Desk::with_data();
+    for method in ["cs", "pca", "plst", "cplst"] {
+        for (head, name) in [("ls", "least-squares"), ("lr", "softmax"), ("ilr --blend 2", "independent")] {
+            let json = desk.json(&format!("train train.txt --no-tune --method {method} --head {head} -o m.rmb --json"));
+            assert_eq!(json["head"], name);
+            let hits = desk.json("eval m.rmb train.txt --json --bootstrap 0");
+            assert!(hits["p@1"].as_f64() > Some(0.75), "{method}, {head}: {hits}");
+        }
+    }
+    let refused = desk.refused("train train.txt --method cs-omp --head ilr -o x.rmb");
+    assert!(refused.starts_with("error: --head: cs-omp finds labels by pursuit"), "{refused}");
+}
+
+#[test]
+fn options_without_effect_are_refused() {
+    let desk = Desk::with_data();
+    let cases = [
+        ("pca", "--preset aloi", "--preset: has the settings of Rembrandt's authors, and the method is pca"),
+        ("cs", "--preset lshtc", "--preset: has the settings of Rembrandt's authors, and the method is cs"),
+        ("plst", "--blend 2", "--blend: is for the heads lr and ilr"),
+        ("cplst", "--head-ridge 2", "--head-ridge: is for the heads lr and ilr"),
+        ("plst", "--folds 5", "--folds: is for the heads lr and ilr"),
+        ("pca", "--folds 5", "--folds: is for methods that fit the projection to the labels"),
+        ("pca", "--cg-steps 5", "--cg-steps: is for methods that regress on the features"),
+        ("pca", "--solver direct", "--solver: is for methods that regress on the features"),
+        ("plst", "--bias", "--bias: is for methods that need not shift the data to mean 0"),
+        ("cplst", "--center", "--center: is for methods that need not shift the data to mean 0"),
+        ("cs", "--passes 2", "--passes: is for methods with a range finder"),
+        ("plst", "--projection-ridge 2", "--projection-ridge: is for methods with a regression besides the final one"),
+        ("rembrandt", "--atoms 2", "--atoms: is for cs-omp, and the method is rembrandt"),
+        ("cs-omp", "-k 4 --atoms 5", "--atoms: 5 labels cannot be told apart in 4 dimensions"),
+        ("cs", "-k 21", "-k: 21 dimensions are more than the 20 labels of the data"),
+        ("cs-omp", "-k 21", "-k: 21 dimensions are more than the 20 labels of the data"),
+        ("plst", "-k 21", "-k: 21 dimensions are more than the 20 labels of the data"),
+        ("cplst", "-k 21", "-k: 21 dimensions are more than the 20 labels of the data"),
+        ("pca", "-k 61", "-k: 61 dimensions are more than the 60 features of the data"),
+    ];
+    for (method, options, expected) in cases {
+        let message = desk.refused(&format!("train train.txt -q --no-tune --method {method} {options} -o x.rmb"));
+        assert!(message.starts_with(&format!("error: {expected}")), "{method} {options}: {message}");
+    }
+    assert_eq!(desk.run("train train.txt --method none -o x.rmb").code, 2);
+}
+
+#[test]
+fn the_same_bytes_for_any_threads() {
+    let desk = Desk::with_data();
+    for method in &METHODS[1..] {
+        let options = if ["cs", "pca"].contains(method) { "--no-tune" } else { "" };
+        for threads in [1, 2] {
+            desk.ok(&format!("train train.txt -q {options} --method {method} --threads {threads} -o m{threads}.rmb"));
+            desk.ok(&format!("predict m{threads}.rmb train.txt --threads {threads} -o p{threads}.txt"));
+        }
+        assert!(desk.read("m1.rmb") == desk.read("m2.rmb"), "{method}");
+        assert!(desk.read("p1.txt") == desk.read("p2.txt"), "{method}");
+    }
+}
+
+#[test]
+fn models_of_other_methods_are_explained_and_get_labels() {
+    let desk = Desk::with_data();
+    let line = desk.text("train.txt").lines().nth(1).unwrap().to_owned();
+    desk.write("one.txt", format!("1 60 20\n{line}\n"));
+    for method in &METHODS[1..] {
+        desk.ok(&format!("train train.txt -q --no-tune --method {method} --compact -o m.rmb"));
+        desk.ok("explain m.rmb one.txt");
+        desk.ok("add-label m.rmb --name new --examples one.txt -o new.rmb");
+        let labels = predicted(&objects(&desk.ok("predict new.rmb one.txt --top 21 --format jsonl").stdout)[0]);
+        assert!(labels.len() == 21 && labels.iter().any(|(label, _)| label == "new"), "{method}: {labels:?}");
+    }
+}
+
+#[test]
+fn models_from_before_there_were_methods_still_open() {
+    let desk = Desk::new();
+    let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("../rembrandt/tests/files");
+    for name in ["v1-text.model", "v1-sparse.model"] {
+        let json = desk.json(&format!("inspect {} --json", files.join(name).display()));
+        assert_eq!((&json["kind"], json["params"].get("method")), (&json!("model"), None));
+    }
+}
