@@ -112,14 +112,15 @@ fn the_same_bytes_for_any_threads() {
 #[test]
 fn models_of_other_methods_are_explained_and_get_labels() {
     let desk = Desk::with_data();
-    let line = desk.text("train.txt").lines().nth(1).unwrap().to_owned();
-    desk.write("one.txt", format!("1 60 20\n{line}\n"));
+    desk.write("new.txt", "2 60 21\n20 0:2 5:2 10:2\n20 0:1.5 5:2 10:1\n");
     for method in &METHODS[1..] {
         desk.ok(&format!("train train.txt -q --no-tune --method {method} --compact -o m.rmb"));
-        desk.ok("explain m.rmb one.txt");
-        desk.ok("add-label m.rmb --name new --examples one.txt -o new.rmb");
-        let labels = predicted(&objects(&desk.ok("predict new.rmb one.txt --top 21 --format jsonl").stdout)[0]);
-        assert!(labels.len() == 21 && labels.iter().any(|(label, _)| label == "new"), "{method}: {labels:?}");
+        let why = desk.run_words(&["explain", "m.rmb", "9:1 10:1.5 11:1 40:2", "--json"], Vec::new());
+        assert_eq!(why.code, 0, "{method}: {}", why.stderr);
+        desk.ok("add-label m.rmb new.txt --name chess -o n.rmb -q");
+        let labels = predicted(&objects(&desk.ok("predict n.rmb new.txt --top 21 --format jsonl").stdout)[0]);
+        assert!(labels.len() == 21 && labels.iter().any(|(label, _)| label == "chess"), "{method}: {labels:?}");
+        assert_eq!(desk.json("neighbors n.rmb chess --json")["neighbors"].as_array().unwrap().len(), 10);
     }
 }
 

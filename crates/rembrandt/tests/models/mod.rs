@@ -1,7 +1,7 @@
 //! Model files written by earlier versions, with the predictions that they must go on giving.
 //!
 //! `v1-text.model`: texts, independent labels, `f32`. `v1-sparse.model`: tf-idf of sparse rows, softmax on random features,
-//! bfloat16. [`write_model_files`] made them; after a change of the format, let it write files of a new version beside the
+//! bfloat16. `v2-pursuit.model`: sparse rows as they are, matching pursuit, `f32`. [`write_model_files`] made them; after a change of the format, let it write files of a new version beside the
 //! old ones, and never over them.
 
 use std::path::{Path, PathBuf};
@@ -79,6 +79,10 @@ fn sparse_parts() -> ModelParts {
     parts(Preprocessing::Sparse(counts.finish(8, true, true)), head, Loss::Softmax, 8)
 }
 
+fn pursuit_parts() -> ModelParts {
+    parts(Preprocessing::AsIs, Head::Pursuit { atoms: 2 }, Loss::Independent, 8)
+}
+
 fn predict(model: &Model) -> Predictions {
     let predictor = model.predictor(PredictOptions::top(4)).unwrap();
     match model.preprocessing() {
@@ -94,7 +98,8 @@ fn predict(model: &Model) -> Predictions {
 fn write_model_files() {
     text_parts().save(path("v1-text.model"), Precision::F32).unwrap();
     sparse_parts().save(path("v1-sparse.model"), Precision::Bf16).unwrap();
-    for name in ["v1-text.model", "v1-sparse.model"] {
+    pursuit_parts().save(path("v2-pursuit.model"), Precision::F32).unwrap();
+    for name in ["v1-text.model", "v1-sparse.model", "v2-pursuit.model"] {
         let found = predict(&Model::open(path(name)).unwrap());
         (0..found.rows()).for_each(|i| println!("    {:?},", found.row(i).collect::<Vec<_>>()));
     }
@@ -120,15 +125,20 @@ fn models_of_every_format_version_open_and_predict_the_same() {
     let model = Model::open(path("v1-sparse.model")).unwrap();
     assert_eq!((model.precision(), model.head()), (Precision::Bf16, HeadKind::RandomFeatures { blend: 0.25 }));
     assert_golden(&predict(&model), &GOLDEN_SPARSE);
+    let model = Model::open(path("v2-pursuit.model")).unwrap();
+    assert_eq!((model.precision(), model.head()), (Precision::F32, HeadKind::Pursuit { atoms: 2 }));
+    assert_golden(&predict(&model), &GOLDEN_PURSUIT);
 }
 
 #[test]
 fn todays_models_are_those_of_the_files() {
     let dir = tempfile::tempdir().unwrap();
     let new = dir.path().join("new");
-    for (name, parts, precision) in
-        [("v1-text.model", text_parts(), Precision::F32), ("v1-sparse.model", sparse_parts(), Precision::Bf16)]
-    {
+    for (name, parts, precision) in [
+        ("v1-text.model", text_parts(), Precision::F32),
+        ("v1-sparse.model", sparse_parts(), Precision::Bf16),
+        ("v2-pursuit.model", pursuit_parts(), Precision::F32),
+    ] {
         parts.save(&new, precision).unwrap();
         assert!(std::fs::read(&new).unwrap() == std::fs::read(path(name)).unwrap(), "{name}: the format has changed");
     }
@@ -147,4 +157,12 @@ const GOLDEN_SPARSE: [[(u32, f32); 4]; 6] = [
     [(1, 0.3965055), (3, 0.2938797), (0, 0.26929495), (2, 0.04031986)],
     [(3, 0.476185), (0, 0.4318852), (1, 0.065141365), (2, 0.026788417)],
     [(2, 0.66824085), (3, 0.15082234), (0, 0.14374648), (1, 0.037190344)],
+];
+const GOLDEN_PURSUIT: [[(u32, f32); 4]; 6] = [
+    [(1, 0.99957967), (3, 0.6315039), (0, 0.4272064), (2, 0.21424882)],
+    [(3, 0.9966922), (0, 0.43051115), (1, 0.39303935), (2, 0.2810684)],
+    [(2, 0.99940795), (3, 0.70474106), (0, 0.43648452), (1, 0.27121466)],
+    [(1, 0.99957967), (3, 0.6315039), (0, 0.4272064), (2, 0.21424882)],
+    [(3, 0.9966922), (0, 0.43051115), (1, 0.39303935), (2, 0.2810684)],
+    [(2, 0.99940795), (3, 0.70474106), (0, 0.43648452), (1, 0.27121466)],
 ];
