@@ -4,6 +4,9 @@
 //! type that ranks the labels of one example at a time. Fitted trees are flat arrays without pointers, so that a model
 //! file holds them as they are; [`Arrays`] is how they go in and out.
 
+pub mod lomtree;
+mod single;
+
 use std::borrow::Cow;
 
 use crate::metrics::Best;
