@@ -68,6 +68,30 @@ impl Csr {
         }
     }
 
+    /// A matrix from its parts, which may come from a file: `rows` rows, each with ascending ids below `width`.
+    pub(crate) fn checked(
+        ptr: Vec<u32>,
+        ids: Vec<u32>,
+        values: Option<Vec<f32>>,
+        rows: usize,
+        width: usize,
+    ) -> Result<Csr, &'static str> {
+        if ptr.len() != rows + 1 || ptr[0] != 0 || !ptr.is_sorted() || ptr[rows] as usize != ids.len() {
+            return Err("starts that do not fit");
+        }
+        if values.as_ref().is_some_and(|values| values.len() != ids.len()) {
+            return Err("another number of ids than of values");
+        }
+        let ascending = |row: &[u32]| ids[row[0] as usize..row[1] as usize].is_sorted_by(|a, b| a < b);
+        if !ptr.windows(2).all(ascending) {
+            return Err("ids out of order");
+        }
+        if ids.iter().any(|id| *id as usize >= width) {
+            return Err("ids out of range");
+        }
+        Ok(Csr { ptr, ids, values })
+    }
+
     /// The matrix as a view.
     pub fn view(&self) -> CsrRef<'_> {
         CsrRef { ptr: &self.ptr, ids: &self.ids, values: self.values.as_deref() }

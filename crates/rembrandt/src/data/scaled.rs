@@ -38,15 +38,29 @@ impl RowScale {
         if self == RowScale::None { 0 } else { 16 * n as u64 }
     }
 
-    /// One over the size of row `i`, or else a size that is out of range.
-    fn factor(self, rows: CsrRef<'_>, i: usize) -> Result<f32, f64> {
-        let values = rows.entries(i).map(|(_, v)| f64::from(v));
-        let size = match self {
+    /// A number for files.
+    pub(crate) fn code(self) -> u32 {
+        self as u32
+    }
+
+    /// What a number in a file stands for.
+    pub(crate) fn from_code(code: &[u32]) -> Option<RowScale> {
+        [RowScale::None, RowScale::Sum, RowScale::Length].into_iter().find(|scale| *code == [scale.code()])
+    }
+
+    /// What a row with these values is divided by; 0 when it stays as it is.
+    pub(crate) fn size(self, values: impl Iterator<Item = f32>) -> f64 {
+        let values = values.map(f64::from);
+        match self {
             RowScale::None => 0.0,
             RowScale::Sum => values.map(f64::abs).sum(),
             RowScale::Length => values.map(|v| v * v).sum::<f64>().sqrt(),
-        };
-        match size {
+        }
+    }
+
+    /// One over the size of row `i`, or else a size that is out of range.
+    fn factor(self, rows: CsrRef<'_>, i: usize) -> Result<f32, f64> {
+        match self.size(rows.entries(i).map(|(_, v)| v)) {
             0.0 => Ok(1.0),
             size if (1.0 / LARGEST_SIZE..=LARGEST_SIZE).contains(&size) => Ok(size.recip() as f32),
             size => Err(size),

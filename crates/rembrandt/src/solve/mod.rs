@@ -2,6 +2,7 @@
 
 pub(crate) mod cg;
 pub(crate) mod direct;
+pub(crate) mod l1;
 pub(crate) mod lbfgs;
 pub(crate) mod orth;
 pub(crate) mod random;

@@ -4,12 +4,22 @@
 //! type that ranks the labels of one example at a time. Fitted trees are flat arrays without pointers, so that a model
 //! file holds them as they are; [`Arrays`] is how they go in and out.
 
+pub mod fastxml;
 pub mod lomtree;
+mod lookup;
+mod routes;
 mod single;
+mod work;
 
 use std::borrow::Cow;
+use std::fmt::Display;
 
+use crate::data::{Dataset, Examples, Side};
 use crate::metrics::Best;
+use crate::{Error, Result};
+
+pub use fastxml::{FastXml, FastXmlParams};
+pub use routes::TreeSummary;
 
 /// Which labels of an example are asked for.
 #[derive(Clone, Copy, Debug)]
@@ -76,6 +86,23 @@ impl Source for Arrays<'_> {
 #[allow(dead_code)]
 pub(crate) fn missing(name: &str) -> String {
     format!("tensor {name} is missing or of another kind")
+}
+
+/// Refuses a parameter that is out of its bounds.
+fn in_range<T: Copy + PartialOrd + Display>(name: &'static str, value: T, least: T, most: T) -> Result<()> {
+    if (least..=most).contains(&value) {
+        return Ok(());
+    }
+    Err(Error::parameter(name, format!("must be {least} to {most}, not {value}")))
+}
+
+/// Refuses data with more entries than the trees can number.
+fn check_entries(data: &Dataset) -> Result<()> {
+    // A node has the constant feature besides, once for each example.
+    if data.nnz(Side::X).max(data.nnz(Side::Y)) + data.shape().n as u64 >= u64::from(u32::MAX) {
+        return Err(Error::Data("the data have too many entries for trees; train on a part of the examples".into()));
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -1,0 +1,286 @@
+//! How a forest grows: every tree by itself, from its root down, level by level.
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+
+use super::assign::{NodeLabels, assign, inverse_ideal};
+use super::{FastXml, FastXmlParams};
+use crate::csr::Csr;
+use crate::data::{Dataset, Examples};
+use crate::metrics::Best;
+use crate::solve::l1::{Limits, Problem};
+use crate::tree::lookup::factor;
+use crate::tree::routes::{Growing, Hyperplane, Open, Routes};
+use crate::tree::work::{self, Work};
+use crate::{Error, Result, Run, Shape};
+
+/// Says that a feature or label has no number in the node.
+const ABSENT: u32 = u32::MAX;
+
+/// What all trees share.
+pub(super) struct Forest<'a> {
+    params: &'a FastXmlParams,
+    shape: Shape,
+    x: Csr,
+    y: Csr,
+    /// What the values of each row are multiplied by.
+    factors: Vec<f64>,
+    weights: Option<Vec<f32>>,
+    /// I(y) of every example.
+    ideal: Vec<f64>,
+}
+
+impl<'a> Forest<'a> {
+    /// Reads the data.
+    pub fn new(params: &'a FastXmlParams, data: &Dataset) -> Result<Forest<'a>> {
+        let (x, y) = (data.features()?, data.labels()?);
+        let rows = || 0..x.rows();
+        let factors = rows().map(|i| x.view().row(i)).map(|(ids, v)| factor(params.row_scale, ids.len(), v)).collect();
+        let ideal = rows().map(|i| inverse_ideal(y.view().row(i).0.len())).collect();
+        Ok(Forest { params, shape: data.shape(), x, y, factors, weights: data.weights()?, ideal })
+    }
+
+    fn weight(&self, example: u32) -> f64 {
+        self.weights.as_ref().map_or(1.0, |w| f64::from(w[example as usize]))
+    }
+
+    /// Grows all trees.
+    pub fn grow(&self, run: &mut Run<'_>) -> Result<FastXml> {
+        let trees = self.params.trees;
+        let examples: Vec<u32> = (0..self.shape.n as u32).filter(|i| self.weight(*i) > 0.0).collect();
+        if examples.is_empty() {
+            return Err(Error::Data("every example has the weight 0".into()));
+        }
+        // Work is counted in examples that pass a node; a tree is about as deep as if nodes were split in the middle.
+        let levels = (examples.len() as f64 / self.params.leaf_examples as f64).max(1.0).log2().ceil() as u64 + 1;
+        let budget = levels * examples.len() as u64;
+        run.begin(budget * trees as u64);
+        let grown = work::each(trees, "growing trees", run, |tree, work| {
+            Tree::new(self, tree, examples.clone()).grow(work, budget)
+        })?;
+        let (mut routes, mut labels) = (Routes::new(), Csr::new(false));
+        for (tree_routes, tree_labels) in grown {
+            let fits = labels.nnz() + tree_labels.nnz() < u32::MAX as usize;
+            if !fits || routes.append(&tree_routes).is_err() {
+                let reason = "the trees have too many weights or labels to be numbered; grow fewer, or larger leaves";
+                return Err(Error::parameter("trees", reason));
+            }
+            labels.extend_rows(tree_labels.view(), 0, tree_labels.rows());
+        }
+        Ok(FastXml { row_scale: self.params.row_scale, routes, labels })
+    }
+}
+
+/// A tree as it grows.
+struct Tree<'a> {
+    forest: &'a Forest<'a>,
+    number: usize,
+    /// The examples; those of a node lie together.
+    examples: Vec<u32>,
+    /// Numbers that features and labels have in the node at hand, [`ABSENT`] between nodes.
+    features: Vec<u32>,
+    labels: Vec<u32>,
+    growing: Growing,
+    shares: Csr,
+}
+
+impl<'a> Tree<'a> {
+    fn new(forest: &'a Forest<'a>, number: usize, examples: Vec<u32>) -> Tree<'a> {
+        let Shape { d, c, .. } = forest.shape;
+        let growing = Growing::new(examples.len());
+        let [features, labels] = [d, c].map(|width| vec![ABSENT; width]);
+        Tree { forest, number, examples, features, labels, growing, shares: Csr::new(false) }
+    }
+
+    /// Grows it to the end, unless stopped; counts `budget` units of work.
+    fn grow(mut self, work: &Work, mut budget: u64) -> Option<(Routes, Csr)> {
+        while let Some(node) = self.growing.next() {
+            match self.split(&node) {
+                Some((middle, by)) => self.growing.split(&node, middle, by),
+                None => {
+                    self.leaf(&node);
+                    self.growing.leaf();
+                }
+            }
+            self.shares.end_row();
+            let done = budget.min(node.examples.len() as u64);
+            budget -= done;
+            if !work.tick(done) {
+                return None;
+            }
+        }
+        work.tick(budget);
+        Some((self.growing.finish(), self.shares))
+    }
+
+    /// Parts the examples of a node, if that can be done: the place where those that go right begin, and the hyperplane.
+    fn split(&mut self, node: &Open) -> Option<(usize, Hyperplane)> {
+        let params = self.forest.params;
+        let enough = node.examples.len() > params.leaf_examples && node.depth < params.depth;
+        if !enough || self.growing.nodes() + 2 > params.nodes / params.trees {
+            return None;
+        }
+        let labels = self.node_labels(node);
+        if labels.all_alike() {
+            return None;
+        }
+        let examples = &self.examples[node.examples.clone()];
+        let gains = examples.iter().map(|i| self.forest.weight(*i) * self.forest.ideal[*i as usize]).collect::<Vec<_>>();
+        let mut right = self.coins(node);
+        assign(&labels, &gains, &mut right);
+        let one_sided = |right: &[bool]| right.iter().all(|r| *r == right[0]);
+        if one_sided(&right) {
+            return None;
+        }
+        let by = self.hyperplane(node, &right)?;
+        let examples = &mut self.examples[node.examples.clone()];
+        let right: Vec<bool> = examples.iter().map(|i| self.forest.margin(&by, &self.features, *i) > 0.0).collect();
+        by.weights.iter().for_each(|(id, _)| self.features[*id as usize] = ABSENT);
+        if one_sided(&right) {
+            return None;
+        }
+        let middle = part(examples, &right);
+        Some((node.examples.start + middle, by))
+    }
+
+    /// The labels of the examples of a node, renumbered.
+    fn node_labels(&mut self, node: &Open) -> NodeLabels {
+        let y = self.forest.y.view();
+        let mut labels = NodeLabels { ptr: vec![0], ..NodeLabels::default() };
+        for i in &self.examples[node.examples.clone()] {
+            labels.ids.extend_from_slice(y.row(*i as usize).0);
+            labels.ptr.push(labels.ids.len() as u32);
+        }
+        let mut present = Vec::new();
+        for label in &labels.ids {
+            if self.labels[*label as usize] == ABSENT {
+                self.labels[*label as usize] = 0;
+                present.push(*label);
+            }
+        }
+        present.sort_unstable();
+        (0..).zip(&present).for_each(|(number, label)| self.labels[*label as usize] = number);
+        labels.ids.iter_mut().for_each(|label| *label = self.labels[*label as usize]);
+        labels.count = present.len();
+        present.iter().for_each(|label| self.labels[*label as usize] = ABSENT);
+        labels
+    }
+
+    /// Where the examples of a node are at first: a function of seed, tree and node.
+    fn coins(&self, node: &Open) -> Vec<bool> {
+        let mut key = [0; 32];
+        let parts = [self.forest.params.seed, self.number as u64, node.node as u64];
+        key.chunks_mut(8).zip(parts).for_each(|(bytes, part)| bytes.copy_from_slice(&part.to_le_bytes()));
+        let mut rng = ChaCha8Rng::from_seed(key);
+        let mut coins = Vec::with_capacity(node.examples.len());
+        while coins.len() < node.examples.len() {
+            let word = rng.next_u32();
+            coins.extend((0..32.min(node.examples.len() - coins.len())).map(|bit| word >> bit & 1 == 1));
+        }
+        coins
+    }
+
+    /// The hyperplane that tells the sides apart. Leaves the places of its weights in `features`.
+    fn hyperplane(&mut self, node: &Open, right: &[bool]) -> Option<Hyperplane> {
+        let (columns, present) = self.columns(node);
+        if self.growing.weights() + present.len() >= u32::MAX as usize {
+            return None;
+        }
+        let cost = |i: &u32| (self.forest.params.cost * self.forest.weight(*i)) as f32;
+        let costs: Vec<f32> = self.examples[node.examples.clone()].iter().map(cost).collect();
+        let limits = Limits { steps: self.forest.params.steps, tolerance: self.forest.params.tolerance };
+        let Columns { ptr, rows, values } = &columns;
+        let mut solution = Problem { ptr, rows, values, positive: right, costs: &costs }.solve(limits);
+        let bias = solution.pop().unwrap_or(0.0) as f32;
+        let found = present.iter().zip(solution).map(|(id, w)| (*id, w as f32)).filter(|(_, w)| *w != 0.0);
+        let mut weights: Vec<(u32, f32)> = found.collect();
+        weights.sort_unstable_by_key(|(id, _)| *id);
+        (0..).zip(&weights).for_each(|(place, (id, _))| self.features[*id as usize] = place);
+        Some(Hyperplane { bias, weights })
+    }
+
+    /// The examples of a node by columns, the last of which is the constant 1; and which features the others are.
+    fn columns(&mut self, node: &Open) -> (Columns, Vec<u32>) {
+        let (forest, x) = (self.forest, self.forest.x.view());
+        let examples = &self.examples[node.examples.clone()];
+        let (mut present, mut ptr) = (Vec::new(), vec![0u32]);
+        for i in examples {
+            for id in x.row(*i as usize).0 {
+                let number = &mut self.features[*id as usize];
+                if *number == ABSENT {
+                    *number = present.len() as u32;
+                    present.push(*id);
+                    ptr.push(0);
+                }
+                ptr[*number as usize + 1] += 1;
+            }
+        }
+        ptr.push(examples.len() as u32);
+        for j in 1..ptr.len() {
+            ptr[j] += ptr[j - 1];
+        }
+        let entries = ptr[ptr.len() - 1] as usize;
+        let (mut rows, mut values, mut next) = (vec![0u32; entries], vec![1f32; entries], ptr.clone());
+        for (row, i) in (0u32..).zip(examples) {
+            let (ids, held) = x.row(*i as usize);
+            for (j, id) in ids.iter().enumerate() {
+                let place = &mut next[self.features[*id as usize] as usize];
+                rows[*place as usize] = row;
+                values[*place as usize] = (forest.factors[*i as usize] * held.map_or(1.0, |v| f64::from(v[j]))) as f32;
+                *place += 1;
+            }
+        }
+        (0u32..).zip(&mut rows[ptr[present.len()] as usize..]).for_each(|(row, entry)| *entry = row);
+        present.iter().for_each(|id| self.features[*id as usize] = ABSENT);
+        (Columns { ptr, rows, values }, present)
+    }
+
+    /// The shares of the examples of a leaf that have a label, of the most frequent labels.
+    fn leaf(&mut self, node: &Open) {
+        let examples = &self.examples[node.examples.clone()];
+        let total: f64 = examples.iter().map(|i| self.forest.weight(*i)).sum();
+        let mut held: Vec<(u32, f64)> = Vec::new();
+        for i in examples {
+            let labels = self.forest.y.view().row(*i as usize).0;
+            held.extend(labels.iter().map(|label| (*label, self.forest.weight(*i))));
+        }
+        held.sort_by_key(|(label, _)| *label);
+        let mut best = Best::new(self.forest.params.leaf_labels);
+        for of in held.chunk_by(|a, b| a.0 == b.0) {
+            let share = of.iter().map(|(_, weight)| weight).sum::<f64>() / total;
+            best.offer(of[0].0, share.min(1.0) as f32);
+        }
+        let mut kept: Vec<(u32, f32)> = best.into_ranked().collect();
+        kept.sort_unstable_by_key(|(label, _)| *label);
+        kept.into_iter().for_each(|(label, share)| self.shares.push(label, share));
+    }
+}
+
+impl Forest<'_> {
+    /// The side of an example, computed exactly as for a prediction. `places` says which weight a feature has.
+    fn margin(&self, by: &Hyperplane, places: &[u32], example: u32) -> f64 {
+        let (ids, values) = self.x.view().row(example as usize);
+        let mut sum = 0.0;
+        for (j, id) in ids.iter().enumerate() {
+            if let Some((_, w)) = by.weights.get(places[*id as usize] as usize) {
+                sum += f64::from(*w) * values.map_or(1.0, |v| f64::from(v[j]));
+            }
+        }
+        self.factors[example as usize] * sum + f64::from(by.bias)
+    }
+}
+
+/// A sparse matrix by columns.
+struct Columns {
+    ptr: Vec<u32>,
+    rows: Vec<u32>,
+    values: Vec<f32>,
+}
+
+/// Moves the examples that go right behind the others, without changing their order otherwise; returns where they begin.
+fn part(examples: &mut [u32], right: &[bool]) -> usize {
+    let side = |wanted: bool| examples.iter().zip(right).filter(move |(_, r)| **r == wanted).map(|(i, _)| *i);
+    let parted: Vec<u32> = side(false).chain(side(true)).collect();
+    examples.copy_from_slice(&parted);
+    right.iter().filter(|r| !**r).count()
+}

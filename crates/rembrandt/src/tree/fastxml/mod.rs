@@ -1,0 +1,91 @@
+//! FastXML: an ensemble of trees whose nodes are learnt by optimising a ranking of labels.
+//!
+//! Y. Prabhu and M. Varma, *FastXML: a fast, accurate and stable tree-classifier for extreme multi-label learning*, KDD
+//! 2014. A node sends its examples left or right so that one ranking of labels on either side is as good as possible for
+//! the examples there (`assign.rs`), and then finds a sparse hyperplane that tells the sides apart (`solve/l1.rs`); examples
+//! go where the hyperplane says (`grow.rs`). A leaf predicts the share of its examples that have a label, and the forest
+//! the mean over its trees.
+//!
+//! The paper's other constant, C_r, weighs the ranking against the hyperplane while both are optimised in turns. Like its
+//! authors we find the hyperplane once, after the sides, where C_r cancels out; so there is none here.
+
+mod assign;
+mod grow;
+mod params;
+#[cfg(test)]
+mod tests;
+
+use super::lookup::Lookup;
+use super::routes::Routes;
+use super::{Array, Arrays, Source, TreeSummary, Wanted};
+use crate::csr::Csr;
+use crate::data::RowScale;
+
+pub use params::FastXmlParams;
+
+/// A fitted forest.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FastXml {
+    row_scale: RowScale,
+    routes: Routes,
+    /// For every node, its labels and the shares of its examples that have them; none for inner nodes.
+    labels: Csr,
+}
+
+impl FastXml {
+    /// The best labels of an example with features `ids`, ascending, and `values`, which when absent are all 1: best
+    /// first, with the share of training examples like it that have the label.
+    pub fn rank(&self, ids: &[u32], values: Option<&[f32]>, wanted: Wanted<'_>) -> Vec<(u32, f32)> {
+        let x = Lookup::new(ids, values, self.row_scale);
+        let trees = self.routes.trees();
+        let mut shares: Vec<(u32, f32)> = Vec::new();
+        for tree in 0..trees {
+            let (labels, held) = self.labels.view().row(self.routes.leaf(tree, &x));
+            shares.extend(labels.iter().copied().zip(held.unwrap_or_default().iter().copied()));
+        }
+        // Stable, so that the shares of a label are added in the order of the trees.
+        shares.sort_by_key(|(label, _)| *label);
+        let mean = |of: &[(u32, f32)]| {
+            let sum: f64 = of.iter().map(|(_, share)| f64::from(*share)).sum();
+            (of[0].0, (sum / trees as f64) as f32)
+        };
+        wanted.best(shares.chunk_by(|a, b| a.0 == b.0).map(mean))
+    }
+
+    /// The size of the trees.
+    pub fn summary(&self) -> TreeSummary {
+        self.routes.summary()
+    }
+
+    /// Everything, as arrays.
+    pub fn arrays(&self) -> Arrays<'_> {
+        let labels = self.labels.view();
+        let mut arrays = vec![("fastxml.row_scale", Array::U32(vec![self.row_scale.code()].into()))];
+        arrays.extend(self.routes.arrays());
+        arrays.extend([
+            ("leaf.starts", Array::U32(labels.ptr.into())),
+            ("leaf.labels", Array::U32(labels.ids.into())),
+            ("leaf.shares", Array::F32(labels.values.unwrap_or_default().into())),
+        ]);
+        arrays
+    }
+
+    /// From arrays, for `d` features and `c` labels. Checks everything.
+    #[allow(dead_code)]
+    pub(crate) fn from_arrays(source: &dyn Source, (d, c): (usize, usize)) -> Result<FastXml, String> {
+        let row_scale = RowScale::from_code(&source.u32s("fastxml.row_scale")?);
+        let row_scale = row_scale.ok_or("tensor fastxml.row_scale names no way to divide rows")?;
+        let routes = Routes::from_arrays(source, d)?;
+        if routes.trees() == 0 {
+            return Err("a forest without trees".into());
+        }
+        let shares = source.f32s("leaf.shares")?;
+        if shares.iter().any(|share| !(0.0..=1.0).contains(share)) {
+            return Err("tensor leaf.shares holds numbers that are no shares".into());
+        }
+        let (starts, ids) = (source.u32s("leaf.starts")?, source.u32s("leaf.labels")?);
+        let labels = Csr::checked(starts, ids, Some(shares), routes.nodes(), c)
+            .map_err(|reason| format!("the labels of the leaves have {reason}"))?;
+        Ok(FastXml { row_scale, routes, labels })
+    }
+}
