@@ -76,6 +76,7 @@ impl Model {
     /// # Errors
     /// Likewise.
     pub fn add_label_prepared(&self, name: &str, x: CsrRef<'_>) -> Result<ModelUpdate<'_>> {
+        self.check_embedding()?;
         let c = self.shape().c;
         let taken = match self.label_names() {
             Some(names) => names.iter().any(|existing| existing == name),
@@ -205,6 +206,7 @@ impl ModelUpdate<'_> {
             labels: Cow::Owned(labels),
             projection: Cow::Borrowed(stored.projection),
             weights: stored.weights.map(Cow::Borrowed),
+            trees: Vec::new(),
             label_names: Some(Cow::Owned(label_names)),
             feature_names: model.feature_names().map(|names| Cow::Borrowed(names.text())),
         };

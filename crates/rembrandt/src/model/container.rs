@@ -70,9 +70,12 @@ pub(super) fn write(
     metadata.insert("format_version".into(), version.to_string());
     if format.blocks {
         metadata.insert(CHECKSUM_KIND.into(), BLOCKS.into());
-        let entry = |t: &Tensor<'_>| directory_entry(t.name, t.dtype, &t.shape);
-        metadata
-            .insert(DIRECTORY_CHECKSUM.into(), hex(xxh3_64(tensors.iter().map(entry).collect::<String>().as_bytes())));
+        let mut end = 0;
+        let place = |t: &Tensor<'_>| {
+            let start = std::mem::replace(&mut end, end + t.bytes.len());
+            ((start, end), t.name.to_owned(), directory_entry(t.name, t.dtype, &t.shape))
+        };
+        metadata.insert(DIRECTORY_CHECKSUM.into(), directory_checksum(tensors.iter().map(place).collect()));
     }
     metadata.insert(METADATA_CHECKSUM.into(), metadata_checksum(metadata.iter()));
     let pieces = || tensors.iter().map(|t| t.bytes);
@@ -220,13 +223,13 @@ impl<'a> Container<'a> {
             Some(_) => return Err(damaged(self.path, "the kind of its checksum is unknown")),
         };
         if self.text(CHECKSUM_KIND).is_some() {
-            // In the order of their places, of which there are no others: tensors lie without holes.
-            let entry = |name: &String| {
-                let info = self.header.info(name).expect("a name from the header");
-                directory_entry(name, &format!("{:?}", info.dtype), &info.shape)
+            let place = |name: String| {
+                let info = self.header.info(&name).expect("a name from the header");
+                let entry = directory_entry(&name, &format!("{:?}", info.dtype), &info.shape);
+                (info.data_offsets, name, entry)
             };
-            let directory: String = self.header.offset_keys().iter().map(entry).collect();
-            if self.text(DIRECTORY_CHECKSUM) != Some(&hex(xxh3_64(directory.as_bytes()))) {
+            let found = directory_checksum(self.header.offset_keys().into_iter().map(place).collect());
+            if self.text(DIRECTORY_CHECKSUM) != Some(&found) {
                 return Err(damaged(self.path, "its directory checksum does not match"));
             }
         }
@@ -245,6 +248,13 @@ impl<'a> Container<'a> {
         }
         Ok(())
     }
+}
+
+/// The checksum of what is known of tensors, given the place, the name and a line about each: in the order of their
+/// places, of which there are no others, since tensors lie without holes; empty ones may share theirs.
+fn directory_checksum(mut entries: Vec<((usize, usize), String, String)>) -> String {
+    entries.sort();
+    hex(xxh3_64(entries.into_iter().map(|(_, _, line)| line).collect::<String>().as_bytes()))
 }
 
 /// A line about a tensor.

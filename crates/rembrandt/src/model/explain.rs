@@ -51,6 +51,7 @@ impl Model {
     /// # Panics
     /// If there is a feature that the model does not know.
     pub fn explain(&self, x: CsrRef<'_>, label: usize) -> Result<Explanation> {
+        self.check_embedding()?;
         if x.rows() != 1 {
             return Err(Error::parameter("x", format!("{} examples, where one can be explained", x.rows())));
         }

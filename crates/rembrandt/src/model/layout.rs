@@ -13,10 +13,13 @@
 //! | `labels` | f32 or bf16 | c×k | one row per label |
 //! | `projection` | f32 or bf16 | d×k | one row per feature |
 //! | `weights` | f32 or bf16 | (c−a)×(k+1) or (c−a)×(f+1) | logistic head, if it is one; the constant last |
+//! | arrays of trees | u32 or f32 | | in place of an embedding, see [`tree`](crate::tree) |
 //! | `label_names`, `feature_names` | u8 | | one per line, when known |
 //!
+//! A model of trees has an embedding of no dimensions: k = 0, and all tensors that depend on it are empty.
+//!
 //! The metadata hold `format`, `format_version`, `model` (what kinds of parts there are), `params` and `report`, the
-//! last three JSON. Version 2 adds a head without weights, the pursuit; all other files remain version 1, which every
+//! last three JSON. Version 2 adds the pursuit, a head without weights, and trees; all other files remain version 1, which every
 //! reader opens. Without random features the weights contain the share of E that the head blends in, so that
 //! a score is one inner product.
 
@@ -33,6 +36,7 @@ use super::precision::Precision;
 use crate::Result;
 use crate::data::featurizer::FeaturizerParams;
 use crate::head::Calibration;
+use crate::tree::{Array, Arrays, TreeMethod};
 
 /// Files say the oldest version that knows all that is in them.
 pub(super) const FORMAT: Format = Format {
@@ -59,6 +63,11 @@ pub enum HeadKind {
     RandomFeatures {
         /// How much of the least-squares score to add.
         blend: f32,
+    },
+    /// No embedding, but trees.
+    Trees {
+        /// The method that they were fitted by.
+        method: TreeMethod,
     },
 }
 
@@ -100,6 +109,7 @@ pub(super) struct Layout<'a> {
     pub labels: Cow<'a, [u8]>,
     pub projection: Cow<'a, [u8]>,
     pub weights: Option<Cow<'a, [u8]>>,
+    pub trees: Arrays<'a>,
     pub label_names: Option<Cow<'a, str>>,
     pub feature_names: Option<Cow<'a, str>>,
 }
@@ -133,6 +143,13 @@ impl Layout<'_> {
         if self.description.added > 0 {
             tensors.push(small("added_weights", vec![self.description.added, k + 1], self.added_weights));
         }
+        for (name, array) in &self.trees {
+            let (dtype, len, bytes) = match array {
+                Array::U32(numbers) => ("U32", numbers.len(), bytemuck::cast_slice(numbers)),
+                Array::F32(numbers) => ("F32", numbers.len(), bytemuck::cast_slice(numbers)),
+            };
+            tensors.push(tensor(name, dtype, vec![len], bytes));
+        }
         tensors.push(tensor("labels", dtype, vec![c, k], &self.labels));
         tensors.push(tensor("projection", dtype, vec![d, k], &self.projection));
         if let Some(weights) = &self.weights {
@@ -153,6 +170,6 @@ impl Layout<'_> {
 
     /// The oldest version whose readers understand all of the file.
     fn version(&self) -> u32 {
-        if let HeadKind::Pursuit { .. } = self.description.head { 2 } else { 1 }
+        if matches!(self.description.head, HeadKind::Pursuit { .. } | HeadKind::Trees { .. }) { 2 } else { 1 }
     }
 }

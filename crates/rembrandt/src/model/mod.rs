@@ -33,6 +33,7 @@
 //!     intercept: vec![-1.0; 2],
 //!     spectrum: vec![1.0; 2],
 //!     head: Head::LeastSquares,
+//!     trees: None,
 //!     calibration: Calibration::identity(Loss::Independent),
 //!     thresholds: vec![0.5; 2],
 //!     background: Background {

@@ -51,6 +51,7 @@ impl Model {
     /// # Panics
     /// If there is no such label.
     pub fn neighbors(&self, label: usize, top: usize) -> Result<Vec<Neighbor>> {
+        self.check_embedding()?;
         let labels = self.labels();
         nearest(labels.rows(), |id| labels.row(id), &roots(self.spectrum()), label, top)
             .ok_or_else(|| no_direction(&self.label_name(label)))

@@ -14,7 +14,8 @@ use super::precision::{Place, Precision, Table};
 use crate::data::featurizer::{Featurizer, FeaturizerParts, SparseTransform, Weighting};
 use crate::head::Calibration;
 use crate::matrix::Matrix;
-use crate::{Result, mapped};
+use crate::tree::{self, Trees};
+use crate::{Error, Result, mapped};
 
 /// The size of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +39,7 @@ pub struct Model {
     projection: Place,
     weights: Option<Place>,
     random: Option<(Place, Vec<f32>)>,
+    trees: Option<Trees>,
     added_weights: Matrix,
     intercept: Vec<f32>,
     spectrum: Vec<f64>,
@@ -63,7 +65,14 @@ impl Model {
         let (c, k) = labels.size();
         let (d, _) = projection.size();
         let added = description.added;
-        if k == 0 || c == 0 || d == 0 || added >= c || c > u32::MAX as usize || d > u32::MAX as usize {
+        let method = if let HeadKind::Trees { method } = description.head { Some(method) } else { None };
+        if c == 0
+            || d == 0
+            || (k == 0) != method.is_some()
+            || added >= c
+            || c > u32::MAX as usize
+            || d > u32::MAX as usize
+        {
             return Err(contradiction());
         }
         labels.check(&file, &map, "labels", (c, k))?;
@@ -78,12 +87,14 @@ impl Model {
             width = count + 1;
         }
         let weights = match description.head {
-            HeadKind::LeastSquares | HeadKind::Pursuit { .. } => None,
+            HeadKind::LeastSquares | HeadKind::Pursuit { .. } | HeadKind::Trees { .. } => None,
             _ => Some(Place::find(&file, "weights", precision)?),
         };
         if let Some(weights) = &weights {
             weights.check(&file, &map, "weights", (c - added, width))?;
         }
+        let trees = method.map(|method| Trees::from_arrays(method, &Stored32(&file), (d, c))).transpose();
+        let trees = trees.map_err(|what| damaged(path, &what))?;
         let added_weights = if added > 0 { file.matrix("added_weights")? } else { Matrix::zeros(0, k + 1) };
         let covariance = file.matrix("covariance")?;
         let squares = (covariance.rows(), covariance.cols(), added_weights.rows(), added_weights.cols());
@@ -119,6 +130,7 @@ impl Model {
             projection,
             weights,
             random,
+            trees,
             added_weights,
             intercept,
             spectrum,
@@ -180,6 +192,22 @@ impl Model {
     /// Directions and phases of the random features of the head.
     pub(super) fn random_features(&self) -> Option<(Table<'_>, &[f32])> {
         self.random.as_ref().map(|(directions, phases)| (directions.look(&self.map), &phases[..]))
+    }
+
+    /// The trees, of a model that has them instead of an embedding.
+    pub fn trees(&self) -> Option<&Trees> {
+        self.trees.as_ref()
+    }
+
+    /// Refuses what only an embedding can answer.
+    pub(super) fn check_embedding(&self) -> Result<()> {
+        match self.trees {
+            None => Ok(()),
+            Some(_) => {
+                let reason = "it is a model of trees, and this takes an embedding: train one with --method rembrandt";
+                Err(Error::parameter("model", reason))
+            }
+        }
     }
 
     /// The weights of labels added after training, the constant last.
@@ -281,6 +309,27 @@ pub(super) struct Stored<'a> {
     pub projection: &'a [u8],
     pub weights: Option<&'a [u8]>,
     pub directions: Option<(&'a [u8], &'a [f32])>,
+}
+
+/// The arrays of trees, as a file holds them.
+struct Stored32<'a>(&'a Container<'a>);
+
+impl Stored32<'_> {
+    fn read<T: bytemuck::Pod>(&self, name: &str, dtype: Dtype) -> std::result::Result<Vec<T>, String> {
+        let Some((&[len], _)) = self.0.locate(name, dtype) else { return Err(tree::missing(name)) };
+        self.0.vector(name, dtype, len).map_err(|_| tree::missing(name))
+    }
+}
+
+impl tree::Source for Stored32<'_> {
+    fn u32s(&self, name: &'static str) -> std::result::Result<Vec<u32>, String> {
+        self.read(name, Dtype::U32)
+    }
+
+    fn f32s(&self, name: &'static str) -> std::result::Result<Vec<f32>, String> {
+        let numbers: Vec<f32> = self.read(name, Dtype::F32)?;
+        if finite(&numbers) { Ok(numbers) } else { Err(format!("tensor {name} holds numbers that are not finite")) }
+    }
 }
 
 /// A short tensor of finite numbers.

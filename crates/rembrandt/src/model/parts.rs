@@ -8,10 +8,13 @@ use serde_json::Value;
 use super::layout::{Description, HeadKind, Layout, PreprocessingKind};
 use super::names;
 use super::precision::Precision;
+use crate::data::Dataset;
 use crate::data::featurizer::{Featurizer, SparseTransform};
-use crate::head::{Calibration, Head};
+use crate::head::{Calibration, Head, Loss};
 use crate::matrix::Matrix;
-use crate::{Error, Result};
+use crate::metrics::DEFAULT_THRESHOLD;
+use crate::tree::{TreeMethod, Trees};
+use crate::{Error, Examples, Result, Side};
 
 /// What happens to an example before the projection.
 #[derive(Clone, Debug)]
@@ -22,6 +25,16 @@ pub enum Preprocessing {
     Sparse(SparseTransform),
     /// Texts become features.
     Text(Box<Featurizer>),
+}
+
+impl Preprocessing {
+    /// The names of features that a model must keep: those of the data, unless the featurizer has them.
+    pub(crate) fn feature_names(&self, data: &Dataset) -> Option<Vec<String>> {
+        match self {
+            Preprocessing::Text(_) => None,
+            _ => data.feature_names().map(<[String]>::to_vec),
+        }
+    }
 }
 
 /// What training knew of the data: for priors, evaluation and new labels.
@@ -54,6 +67,8 @@ pub struct ModelParts {
     pub spectrum: Vec<f64>,
     /// From h to scores.
     pub head: Head,
+    /// Trees in place of embedding and head, which are then empty: see [`of_trees`](ModelParts::of_trees).
+    pub trees: Option<Trees>,
     /// From scores to probabilities.
     pub calibration: Calibration,
     /// Probability of each label from which it is predicted, for F1.
@@ -71,6 +86,48 @@ pub struct ModelParts {
 }
 
 impl ModelParts {
+    /// A model of trees that were fitted to `data`. Their probabilities are taken as they are, and a label is predicted
+    /// when it is more likely than not.
+    ///
+    /// # Errors
+    /// If the labels of the data cannot be read.
+    pub fn of_trees(
+        trees: Trees,
+        data: &Dataset,
+        preprocessing: Preprocessing,
+        params: Value,
+        report: Value,
+    ) -> Result<ModelParts> {
+        let shape = data.shape();
+        let loss = match trees.method() {
+            TreeMethod::Lomtree => Loss::Softmax,
+            TreeMethod::Fastxml => Loss::Independent,
+        };
+        let (counts, feature_names) = (data.labels()?.counts(shape.c), preprocessing.feature_names(data));
+        Ok(ModelParts {
+            preprocessing,
+            labels: Matrix::zeros(shape.c, 0),
+            projection: Matrix::zeros(shape.d, 0),
+            intercept: Vec::new(),
+            spectrum: Vec::new(),
+            head: Head::LeastSquares,
+            trees: Some(trees),
+            calibration: Calibration::identity(loss),
+            thresholds: vec![DEFAULT_THRESHOLD; shape.c],
+            background: Background {
+                examples: shape.n as u64,
+                counts,
+                mean: Vec::new(),
+                covariance: Matrix::zeros(0, 0),
+                words: [Side::X, Side::Y].map(|side| data.has_words(side)),
+            },
+            label_names: data.label_names().map(<[String]>::to_vec),
+            feature_names,
+            params,
+            report,
+        })
+    }
+
     /// Writes the model. The same content gives the same bytes, and an interrupted write leaves what was there before.
     ///
     /// # Errors
@@ -81,8 +138,11 @@ impl ModelParts {
         self.check_numbers()?;
         let (c, d, k) = (self.labels.rows(), self.projection.rows(), self.labels.cols());
         let (head, weights, directions) = match &self.head {
-            Head::LeastSquares => (HeadKind::LeastSquares, None, None),
             Head::Pursuit { atoms } => (HeadKind::Pursuit { atoms: *atoms }, None, None),
+            Head::LeastSquares => {
+                let trees = self.trees.as_ref().map(|trees| HeadKind::Trees { method: trees.method() });
+                (trees.unwrap_or(HeadKind::LeastSquares), None, None)
+            }
             Head::Logistic { features: None, model, blend } => {
                 (HeadKind::Linear, Some(Cow::Owned(blended(&model.weights, &self.labels, *blend))), None)
             }
@@ -121,6 +181,7 @@ impl ModelParts {
             labels: precision.encode(self.labels.as_slice()),
             projection: precision.encode(self.projection.as_slice()),
             weights: weights.as_ref().map(|weights| precision.encode(weights.as_slice())),
+            trees: self.trees.as_ref().map_or_else(Vec::new, Trees::arrays),
             label_names,
             feature_names,
         };
@@ -148,7 +209,7 @@ impl ModelParts {
 
     fn check_sizes(&self) -> Result<()> {
         let (c, d, k) = (self.labels.rows(), self.projection.rows(), self.labels.cols());
-        if c == 0 || d == 0 || k == 0 || c > u32::MAX as usize || d > u32::MAX as usize {
+        if c == 0 || d == 0 || (k == 0) != self.trees.is_some() || c > u32::MAX as usize || d > u32::MAX as usize {
             return Err(Error::Data(format!("{c} labels, {d} features and {k} dimensions do not make a model")));
         }
         let covariance = &self.background.covariance;

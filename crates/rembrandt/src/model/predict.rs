@@ -16,6 +16,7 @@ use super::score::{Scored, Scorer};
 use crate::csr::CsrRef;
 use crate::head::{Loss, STRIP};
 use crate::metrics::Best;
+use crate::tree::{Trees, Wanted};
 use crate::{Error, Result};
 
 /// From which probability on a label is predicted.
@@ -94,6 +95,8 @@ impl Predictions {
 pub struct Predictor<'m> {
     model: &'m Model,
     scorer: Scorer<'m>,
+    /// The labels asked for, where not all are.
+    labels: Option<Vec<u32>>,
     /// Labels added after training that are asked for.
     added: Vec<u32>,
     top: usize,
@@ -130,8 +133,9 @@ impl Model {
             }
         };
         let prior = self.prior(trained.as_deref(), &added, top);
-        let scorer = Scorer::new(self, trained);
-        let mut predictor = Predictor { model: self, scorer, added, top, threshold, prior: Vec::new() };
+        let scorer = Scorer::new(self, trained.clone());
+        let mut predictor =
+            Predictor { model: self, scorer, labels: trained, added, top, threshold, prior: Vec::new() };
         predictor.prior = prior.into_iter().filter(|(label, p)| predictor.reaches(*label, *p)).collect();
         Ok(predictor)
     }
@@ -209,6 +213,9 @@ impl Predictor<'_> {
 
     /// Predictions for a few examples.
     fn strip(&self, x: CsrRef<'_>) -> Vec<Vec<(u32, f32)>> {
+        if let Some(trees) = self.model.trees() {
+            return (0..x.rows()).map(|i| self.descend(trees, x.row(i))).collect();
+        }
         let h = self.model.place(x);
         let scored = self.scorer.score(&h, self.top);
         let row = |(i, scored): (usize, Scored)| {
@@ -222,6 +229,16 @@ impl Predictor<'_> {
             ranked.iter().filter_map(reached).collect()
         };
         scored.into_iter().enumerate().map(row).collect()
+    }
+
+    /// Predictions of trees for one example.
+    fn descend(&self, trees: &Trees, (ids, values): (&[u32], Option<&[f32]>)) -> Vec<(u32, f32)> {
+        if ids.is_empty() {
+            return self.prior.clone();
+        }
+        let mut ranked = trees.rank(ids, values, Wanted { top: self.top, labels: self.labels.as_deref() });
+        ranked.retain(|(label, probability)| self.reaches(*label, *probability));
+        ranked
     }
 
     /// The best of the trained labels, with what they are ranked by.

@@ -6,7 +6,6 @@ use super::params::{HeadKind, TrainParams, Tuning};
 use super::report::TrainReport;
 use super::search::{BLENDS, Chosen, search};
 use super::trial::{MOST_SCORES, Scored, Setting};
-use crate::csr::Csr;
 use crate::data::{Dataset, Examples, Side, alike};
 use crate::head::{
     Calibration, Decoder, Descent, Folds, Head, Inputs, Logistic, LogisticParams, LogisticReport, Part, RandomFeatures,
@@ -91,7 +90,7 @@ impl TrainParams {
         add_intercept(&mut h, &embedding.intercept);
         let (mean, covariance) = moments(h.view());
         let labels = data.labels()?;
-        let counts = counts(&labels, shape.c);
+        let counts = labels.counts(shape.c);
         let decoder = Decoder { labels: &embedding.labels, means: means.as_ref(), atoms };
         let (head, report) = match self.head {
             HeadKind::LeastSquares => (decoder.head(), None),
@@ -196,11 +195,7 @@ impl Trained {
         data: &Dataset,
         preprocessing: Preprocessing,
     ) -> (ModelParts, TrainParams, TrainReport, Vec<(&'static str, f64)>) {
-        let feature_names = match preprocessing {
-            // The featurizer has them.
-            Preprocessing::Text(_) => None,
-            _ => data.feature_names().map(<[String]>::to_vec),
-        };
+        let feature_names = preprocessing.feature_names(data);
         let parts = ModelParts {
             preprocessing,
             labels: self.embedding.labels,
@@ -208,6 +203,7 @@ impl Trained {
             intercept: self.embedding.intercept,
             spectrum: self.embedding.spectrum,
             head: self.head,
+            trees: None,
             calibration: self.calibration,
             thresholds: self.thresholds,
             background: Background {
@@ -249,13 +245,6 @@ fn lift(weights: &mut Matrix, thresholds: &mut [f32], propensities: &Propensitie
         let odds = inverse * f64::from(*threshold) / (1.0 - f64::from(*threshold)).max(f64::MIN_POSITIVE);
         *threshold = (odds / (1.0 + odds)).min(1.0) as f32;
     }
-}
-
-/// Examples of each label.
-fn counts(labels: &Csr, c: usize) -> Vec<u64> {
-    let mut counts = vec![0; c];
-    labels.view().ids.iter().for_each(|label| counts[*label as usize] += 1);
-    counts
 }
 
 /// Mean and covariance of the rows of `h`.

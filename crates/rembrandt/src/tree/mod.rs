@@ -4,6 +4,7 @@
 //! type that ranks the labels of one example at a time. Fitted trees are flat arrays without pointers, so that a model
 //! file holds them as they are; [`Arrays`] is how they go in and out.
 
+mod any;
 pub mod fastxml;
 pub mod lomtree;
 mod lookup;
@@ -18,6 +19,7 @@ use crate::data::{Dataset, Examples, Side};
 use crate::metrics::Best;
 use crate::{Error, Result};
 
+pub use any::{TreeMethod, TreeParams, Trees};
 pub use fastxml::{FastXml, FastXmlParams};
 pub use routes::TreeSummary;
 
@@ -57,7 +59,6 @@ pub enum Array<'a> {
 pub type Arrays<'a> = Vec<(&'static str, Array<'a>)>;
 
 /// Where the arrays of a classifier come from: a file, or memory.
-#[allow(dead_code)]
 pub(crate) trait Source {
     /// An array of ids, places or counts.
     fn u32s(&self, name: &'static str) -> Result<Vec<u32>, String>;
@@ -83,7 +84,6 @@ impl Source for Arrays<'_> {
 }
 
 /// What is said of an array that is not there.
-#[allow(dead_code)]
 pub(crate) fn missing(name: &str) -> String {
     format!("tensor {name} is missing or of another kind")
 }

@@ -59,6 +59,7 @@ pub fn parts(kind: &str, c: usize) -> ModelParts {
         intercept: matrix(1, k, 0.5).row(0).to_vec(),
         spectrum: (0..k).map(|j| 9.0 / (j + 1) as f64).collect(),
         head,
+        trees: None,
         calibration: Calibration { loss, scale: 1.3, shift },
         thresholds: matrix(1, c, 0.5).row(0).iter().map(|v| v + 0.5).collect(),
         background: Background {

@@ -125,7 +125,8 @@ impl<'a> Tree<'a> {
             return None;
         }
         let examples = &self.examples[node.examples.clone()];
-        let gains = examples.iter().map(|i| self.forest.weight(*i) * self.forest.ideal[*i as usize]).collect::<Vec<_>>();
+        let gains =
+            examples.iter().map(|i| self.forest.weight(*i) * self.forest.ideal[*i as usize]).collect::<Vec<_>>();
         let mut right = self.coins(node);
         assign(&labels, &gains, &mut right);
         let one_sided = |right: &[bool]| right.iter().all(|r| *r == right[0]);
