@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand};
+use clap::parser::ValueSource;
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use rembrandt::Rembrandt;
 use rembrandt::data::RowScale;
 use rembrandt::data::text::{Format, Ids, ReadOptions};
@@ -11,10 +12,14 @@ use rembrandt::embed::{Preconditioner, Preset, RidgeConvention, Solver};
 use rembrandt::model::Export;
 use rembrandt::reproduce::Experiment;
 
+mod compare;
 mod method;
 mod model;
 mod train;
+mod tree;
 
+pub use compare::{CompareArgs, METHODS, Method};
+pub use method::MethodChoice;
 pub use model::{AddLabelArgs, ColumnArgs, EvalArgs, ExplainArgs, InputArgs, InputFormat, OutputFormat, PredictArgs};
 pub use train::TrainArgs;
 
@@ -29,6 +34,45 @@ pub struct Arguments {
     /// Threads to use, all cores by default
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
+}
+
+impl Arguments {
+    /// What was typed; a mistake ends the program with a sentence.
+    pub fn read() -> Arguments {
+        let definition = Arguments::command();
+        let matches = definition.clone().get_matches();
+        let mut arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|e| e.exit());
+        if let (Command::Train(args), Some((command, of_command))) = (&mut arguments.command, matches.subcommand()) {
+            let options = definition.find_subcommand(command).into_iter().flat_map(clap::Command::get_arguments);
+            let typed = |option: &&clap::Arg| {
+                of_command.try_get_raw(option.get_id().as_str()).is_ok()
+                    && of_command.value_source(option.get_id().as_str()) == Some(ValueSource::CommandLine)
+            };
+            let name = |option: &clap::Arg| Typed {
+                name: option.get_id().to_string(),
+                heading: option.get_help_heading().map(str::to_owned),
+            };
+            args.typed = options.filter(typed).map(name).collect();
+        }
+        arguments
+    }
+}
+
+/// An option that was typed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Typed {
+    /// As in the library, with underscores.
+    pub name: String,
+    /// What it is listed under.
+    pub heading: Option<String>,
+}
+
+impl Typed {
+    /// Whether it means something to some methods only.
+    fn is_special(&self) -> bool {
+        let headings = ["Head", "Tuning", "Algorithm", "Trees"];
+        self.name == "compact" || self.heading.as_ref().is_some_and(|heading| headings.contains(&heading.as_str()))
+    }
 }
 
 #[derive(Subcommand)]
@@ -51,6 +95,8 @@ pub enum Command {
     Inspect(InspectArgs),
     /// List the labels nearest to one label
     Neighbors(NeighborsArgs),
+    /// Train and test many methods on the same data, in one table
+    Compare(Box<CompareArgs>),
     /// Repeat an experiment of the paper's authors and print its figures beside theirs
     Reproduce(ReproduceArgs),
 }
@@ -230,6 +276,17 @@ impl ParamArgs {
     /// The share of the energy of the labels from which k is to be chosen, if it is.
     pub fn energy_share(&self) -> Option<f64> {
         self.preset.filter(|_| self.k.is_none()).and_then(Preset::energy_share)
+    }
+
+    /// What means something to trees as well, of what was given.
+    fn for_trees(&self) -> impl Iterator<Item = (&'static str, serde_json::Value)> {
+        let all = [
+            ("passes", serde_json::json!(self.passes)),
+            ("tolerance", serde_json::json!(self.tolerance)),
+            ("row_scale", serde_json::json!(self.scale_rows)),
+            ("seed", serde_json::json!(self.seed)),
+        ];
+        all.into_iter().filter(|(_, value)| !value.is_null())
     }
 
     /// The dimensions that were given, or those of the preset; a preset that goes by the labels has none.

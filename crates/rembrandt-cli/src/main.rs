@@ -10,11 +10,9 @@ mod source;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 fn main() -> ExitCode {
     std::panic::set_hook(Box::new(failure::report_panic));
-    let arguments = args::Arguments::parse();
+    let arguments = args::Arguments::read();
     match commands::run(arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(e) => failure::report(&e),

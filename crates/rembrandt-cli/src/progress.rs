@@ -14,6 +14,12 @@ const BEFORE_LINES: Duration = Duration::from_secs(2);
 /// Lines in a log are at least this far apart.
 const BETWEEN_LINES: Duration = Duration::from_secs(5);
 
+/// The same where a process is waited for, of which nothing is known but that it runs.
+const BETWEEN_WAITS: Duration = Duration::from_secs(30);
+
+/// The stage of waiting for a process.
+const WAITING: &str = "waiting";
+
 /// Shows how far a command is.
 pub struct Display {
     kind: Kind,
@@ -61,6 +67,29 @@ impl Display {
     /// Shows how much of the computation is done.
     pub fn work(&mut self, progress: &rembrandt::Progress) {
         self.show(progress.stage, Unit::Work, progress.done, Some(progress.total));
+    }
+
+    /// Shows that a process is waited for, the `place.0`th of `place.1`.
+    pub fn wait(&mut self, what: &str, place: (usize, usize), elapsed: Duration) {
+        let text = format!("{} of {}: {what}", place.0, place.1);
+        match &self.kind {
+            Kind::Quiet => {}
+            Kind::Bar(bar) => {
+                if self.stage != WAITING {
+                    bar.reset();
+                    bar.set_style(waiting_style());
+                }
+                bar.set_message(format!("{text} for {}", HumanDuration(elapsed)));
+                bar.tick();
+            }
+            Kind::Lines => {
+                if self.last_line.is_none_or(|last| last.elapsed() >= BETWEEN_WAITS) {
+                    self.last_line = Some(Instant::now());
+                    say(&format!("{text} for {}", HumanDuration(elapsed)));
+                }
+            }
+        }
+        self.stage = WAITING;
     }
 
     /// Says something that stays on the screen.
@@ -147,6 +176,10 @@ fn style(unit: Unit, bounded: bool) -> ProgressStyle {
         .progress_chars("=> ")
 }
 
+fn waiting_style() -> ProgressStyle {
+    ProgressStyle::with_template("{spinner} {msg}").expect("the template is valid")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -173,5 +206,6 @@ mod tests {
             style(unit, true);
             style(unit, false);
         }
+        waiting_style();
     }
 }

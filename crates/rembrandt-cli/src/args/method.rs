@@ -2,12 +2,15 @@
 
 use rembrandt::embed::Method;
 use rembrandt::train::HeadKind;
+use rembrandt::tree::TreeMethod;
 
 /// What can be typed after `--method`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MethodChoice {
     /// Labels are embedded, and predicted from where the features of an example land among them.
     Embedding(Method),
+    /// Examples go down trees.
+    Trees(TreeMethod),
 }
 
 pub const METHODS: &[(&str, MethodChoice)] = &[
@@ -17,24 +20,22 @@ pub const METHODS: &[(&str, MethodChoice)] = &[
     ("pca", MethodChoice::Embedding(Method::Pca)),
     ("plst", MethodChoice::Embedding(Method::Plst)),
     ("cplst", MethodChoice::Embedding(Method::Cplst)),
+    ("lomtree", MethodChoice::Trees(TreeMethod::Lomtree)),
+    ("fastxml", MethodChoice::Trees(TreeMethod::Fastxml)),
 ];
 
-impl MethodChoice {
-    /// The head that comes with the method, where none is asked for; absent: whichever suits the data.
-    pub fn own_head(self) -> Option<HeadKind> {
-        let MethodChoice::Embedding(method) = self;
-        method.decodes().then_some(HeadKind::LeastSquares)
-    }
+/// The first of some options that are given, `(name, given)`, that has no effect with an embedding, and why.
+pub fn useless(method: Method, given: &[(&'static str, bool)]) -> Option<(&'static str, String)> {
+    let refused = |(name, given): &(&'static str, bool)| {
+        let reason = given.then(|| without_effect(method, name)).flatten()?;
+        Some((*name, format!("{reason}, and the method is {}: leave it out", method.name())))
+    };
+    given.iter().find_map(refused)
+}
 
-    /// The first of some options that are given, `(name, given)`, that has no effect with the method, and why.
-    pub fn useless(self, given: &[(&'static str, bool)]) -> Option<(&'static str, String)> {
-        let MethodChoice::Embedding(method) = self;
-        let refused = |(name, given): &(&'static str, bool)| {
-            let reason = given.then(|| without_effect(method, name)).flatten()?;
-            Some((*name, format!("{reason}, and the method is {}: leave it out", method.name())))
-        };
-        given.iter().find_map(refused)
-    }
+/// The head that comes with an embedding, where none is asked for; absent: whichever suits the data.
+pub fn own_head(method: Method) -> Option<HeadKind> {
+    method.decodes().then_some(HeadKind::LeastSquares)
 }
 
 /// Why an option means nothing to a method, if that is so.
@@ -65,19 +66,23 @@ mod tests {
 
     #[test]
     fn words_are_those_of_the_library() {
-        for (word, MethodChoice::Embedding(method)) in METHODS {
-            assert_eq!(*word, method.name());
-            assert_eq!(serde_json::to_value(method).unwrap(), *word);
+        for (word, choice) in METHODS {
+            match choice {
+                MethodChoice::Embedding(method) => {
+                    assert_eq!(*word, method.name());
+                    assert_eq!(serde_json::to_value(method).unwrap(), *word);
+                }
+                MethodChoice::Trees(method) => assert_eq!(serde_json::to_value(method).unwrap(), *word),
+            }
         }
     }
 
     #[test]
     fn options_without_effect_are_found() {
-        let pca = MethodChoice::Embedding(Method::Pca);
-        assert_eq!(pca.useless(&[("ridge", true), ("passes", true), ("solver", false)]), None);
-        let (name, reason) = pca.useless(&[("passes", true), ("solver", true)]).unwrap();
+        assert_eq!(useless(Method::Pca, &[("ridge", true), ("passes", true), ("solver", false)]), None);
+        let (name, reason) = useless(Method::Pca, &[("passes", true), ("solver", true)]).unwrap();
         assert_eq!(name, "solver");
         assert!(reason.ends_with("the method is pca: leave it out"), "{reason}");
-        assert_eq!(MethodChoice::Embedding(Method::Rembrandt).useless(&[("preset", true)]), None);
+        assert_eq!(useless(Method::Rembrandt, &[("preset", true)]), None);
     }
 }

@@ -46,6 +46,19 @@ impl ColumnArgs {
         }
     }
 
+    /// What was given, as it would be typed again.
+    pub fn typed(&self) -> Vec<String> {
+        let column = |name: &str, column: &Option<Selector>| column.as_ref().map(|c| format!("--{name}={c}"));
+        let given = [
+            column("text-column", &self.text_column),
+            column("labels-column", &self.labels_column),
+            column("weight-column", &self.weight_column),
+            self.label_separator.as_ref().map(|separator| format!("--label-separator={separator}")),
+            self.header.map(|header| format!("--header={header}")),
+        ];
+        given.into_iter().flatten().collect()
+    }
+
     /// The first option that was given: sparse rows have no columns.
     pub fn given(&self) -> Option<&'static str> {
         let given = [

@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use clap::Args;
 use rembrandt::data::featurizer::{FeaturizerParams, Hashing, NGrams, Weighting};
+use rembrandt::embed::Method;
 use rembrandt::head::{FeatureParams, Kernel};
 use rembrandt::metrics::Propensity;
 use rembrandt::model::Precision;
 use rembrandt::train::{HeadKind, TrainParams, Tuning};
 
-use super::method::{METHODS, MethodChoice};
-use super::{ColumnArgs, ParamArgs, ReadArgs, choice};
+use super::method::{self, METHODS, MethodChoice};
+use super::tree::TreeArgs;
+use super::{ColumnArgs, ParamArgs, ReadArgs, Typed, choice};
 use crate::memory::parse_size;
 
 #[derive(Args)]
@@ -28,7 +30,8 @@ pub struct TrainArgs {
     pub output: PathBuf,
     /// rembrandt: what the features can tell of the labels; cs: random label vectors with a head; cs-omp: compressed
     /// sensing, random label vectors decoded by matching pursuit; pca: principal components of the features with a head;
-    /// plst: principal components of the labels; cplst: those that the features can tell
+    /// plst: principal components of the labels; cplst: those that the features can tell; trees: fastxml and lpsr, and,
+    /// where every example has one label, lomtree and label-tree
     #[arg(long, value_parser = choice(METHODS), default_value = "rembrandt")]
     pub method: MethodChoice,
     /// Raw text in, names out: the words of the text become features, by rules that are kept in the model
@@ -53,11 +56,16 @@ pub struct TrainArgs {
     #[command(flatten)]
     pub params: ParamArgs,
     #[command(flatten)]
+    pub trees: TreeArgs,
+    #[command(flatten)]
     pub features: FeatureArgs,
     #[command(flatten)]
     pub columns: ColumnArgs,
     #[command(flatten)]
     pub read: ReadArgs,
+    /// The options that were typed.
+    #[arg(skip)]
+    pub typed: Vec<Typed>,
 }
 
 /// From the embedding to labels.
@@ -137,22 +145,26 @@ pub struct TuningArgs {
 
 impl TrainArgs {
     /// The kind of head that was asked for or comes with the method; absent: whichever suits the data.
-    pub fn head_kind(&self) -> Option<HeadKind> {
-        self.head.head.0.or(self.method.own_head())
+    pub fn head_kind(&self, method: Method) -> Option<HeadKind> {
+        self.head.head.0.or(method::own_head(method))
     }
 
-    /// The first option that would have no effect beside the others.
-    pub fn useless(&self) -> Option<(&'static str, String)> {
+    /// The first option that would have no effect beside the others, with an embedding.
+    pub fn useless(&self, method: Method) -> Option<(&'static str, String)> {
         let (folds, atoms) = (self.head.folds.is_some(), self.head.atoms.is_some());
         let given = [&self.params.given()[..], &[("folds", folds), ("atoms", atoms)]].concat();
-        let for_heads = || self.head.useless(self.head_kind()).map(|(name, reason)| (name, reason.to_owned()));
-        self.method.useless(&given).or_else(for_heads)
+        let for_heads = || self.head.useless(self.head_kind(method)).map(|(name, reason)| (name, reason.to_owned()));
+        method::useless(method, &given).or_else(for_heads)
     }
 
-    /// Parameters of the library for a kind of head, and what to choose of them.
-    pub fn params(&self, kind: HeadKind) -> (TrainParams, Tuning) {
+    /// The first option that only trees have a use for.
+    pub fn for_trees(&self) -> Option<&Typed> {
+        self.typed.iter().find(|typed| typed.heading.as_deref() == Some("Trees"))
+    }
+
+    /// Parameters of the library for an embedding and a kind of head, and what to choose of them.
+    pub fn params(&self, method: Method, kind: HeadKind) -> (TrainParams, Tuning) {
         let mut params = TrainParams::new(kind);
-        let MethodChoice::Embedding(method) = self.method;
         params.method = method;
         params.embedding = self.params.over(params.embedding);
         (params.k, params.ridge) = (self.params.given_k(), self.params.given_ridge());
@@ -320,7 +332,7 @@ pub(super) fn parse_propensity(text: &str) -> Result<Propensity, String> {
 }
 
 /// Reads `90`, `90s`, `10m` or `1.5h`.
-fn parse_time(text: &str) -> Result<Duration, String> {
+pub(super) fn parse_time(text: &str) -> Result<Duration, String> {
     let text = text.trim();
     let unit = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
     let (number, unit) = text.split_at(unit);

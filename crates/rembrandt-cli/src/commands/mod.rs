@@ -1,6 +1,7 @@
 //! One file per command.
 
 mod add_label;
+mod compare;
 mod convert;
 mod embed;
 mod eval;
@@ -26,6 +27,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::Convert(args) => convert::run(args),
         Command::Inspect(args) => inspect::run(args),
         Command::Neighbors(args) => neighbors::run(args),
+        Command::Compare(args) => compare::run(args, arguments.threads),
         Command::Reproduce(args) => reproduce::run(args),
     };
     match arguments.threads {

@@ -1,5 +1,7 @@
 //! `rembrandt train`: from training data to a model file.
 
+pub(super) mod trees;
+
 use std::fs;
 use std::path::Path;
 use std::time::Instant;
@@ -8,12 +10,13 @@ use indicatif::BinaryBytes;
 use rembrandt::data::featurizer::SparseCounts;
 use rembrandt::data::records::RecordFormat;
 use rembrandt::data::{Dataset, NameIndex, RowScale, read_texts};
+use rembrandt::embed::Method;
 use rembrandt::model::Preprocessing;
-use rembrandt::train::{HeadKind, HeldOut, TrainParams, Tried};
+use rembrandt::train::{HeadKind, HeldOut, TrainParams, TrainReport, Tried};
 use rembrandt::{Error, Examples, Run, Side};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use crate::args::TrainArgs;
+use crate::args::{MethodChoice, TrainArgs};
 use crate::memory::{self, Limit};
 use crate::output::{about, count, facts, print, print_json, short};
 use crate::progress::Display;
@@ -24,6 +27,11 @@ pub fn run(args: &TrainArgs) -> anyhow::Result<()> {
     source::check_outputs(std::slice::from_ref(&args.output), &args.train, &args.read)?;
     source::check_apart(&args.output, &args.head.label_weights)?;
     refuse_options(args)?;
+    // Before any reading: bad parameters need no data to be refused.
+    let trees = match args.method {
+        MethodChoice::Trees(method) => Some(args.tree_params(method)?),
+        MethodChoice::Embedding(_) => None,
+    };
     let limit = Limit::new(args.max_memory);
     let mut display = Display::new(args.quiet);
     let opened = open(args, limit, &mut display);
@@ -31,12 +39,48 @@ pub fn run(args: &TrainArgs) -> anyhow::Result<()> {
     let (data, preprocessing) = opened?;
     let read = began.elapsed().as_secs_f64();
     check_data(&args.train, &data)?;
-
-    let kind = match args.head_kind() {
-        Some(kind) => kind,
-        None => HeadKind::suited(&data)?,
+    let task = Task { args, data: &data, preprocessing, limit };
+    let told = match (args.method, trees) {
+        (MethodChoice::Embedding(method), _) => embed(method, task, &mut display)?,
+        (MethodChoice::Trees(_), Some(params)) => trees::grow(&params, task, &mut display)?,
+        (MethodChoice::Trees(_), None) => unreachable!("trees have parameters"),
     };
-    let (mut params, tuning) = args.params(kind);
+    let mut seconds = vec![("read", read)];
+    seconds.extend(told.seconds);
+    seconds.push(("total", began.elapsed().as_secs_f64()));
+    let bytes = fs::metadata(&args.output).map_err(Error::io(&args.output))?.len();
+    if args.json {
+        print_json(&json_result(told.json, &data, &seconds, bytes, args))
+    } else if args.quiet {
+        Ok(())
+    } else {
+        print(&summary(told.rows, &data, &seconds, bytes, args))
+    }
+}
+
+/// What is to be learned from, and how.
+struct Task<'a> {
+    args: &'a TrainArgs,
+    data: &'a Dataset,
+    preprocessing: Preprocessing,
+    limit: Option<Limit>,
+}
+
+/// What a method tells of its training, besides what all of them tell.
+struct Told {
+    json: Map<String, Value>,
+    rows: Vec<(&'static str, String)>,
+    seconds: Vec<(&'static str, f64)>,
+}
+
+/// Trains a model with an embedding and writes it.
+fn embed(method: Method, task: Task<'_>, display: &mut Display) -> anyhow::Result<Told> {
+    let Task { args, data, preprocessing, limit } = task;
+    let kind = match args.head_kind(method) {
+        Some(kind) => kind,
+        None => HeadKind::suited(data)?,
+    };
+    let (mut params, tuning) = args.params(method, kind);
     params.k = params.k.map(|k| if args.params.preset_chose_k() { k.min(data.shape().c) } else { k });
     if let Some(path) = &args.head.label_weights {
         if kind == HeadKind::Softmax {
@@ -45,52 +89,46 @@ pub fn run(args: &TrainArgs) -> anyhow::Result<()> {
         }
         params.label_weights = Some(read_weights(path)?);
     }
-    params.check(&data)?;
-    let estimate = check_memory(&params, &data, limit)?;
+    params.check(data)?;
+    let estimate = check_memory(params.memory(data), data, limit, "lower -k")?;
     display.note(&format!("about {} of memory will be needed", BinaryBytes(estimate)));
 
     let mut watch = Run::watched(|progress| {
         display.work(progress);
         true
     });
-    let trained = params.fit(&data, &tuning, &mut watch);
+    let trained = params.fit(data, &tuning, &mut watch);
     drop(watch);
     display.clear();
     let trained = trained?;
     if trained.report.cut_short {
         display.note("the time for tuning was over before the search was: --budget gives it more");
     }
-    let (parts, params, report, seconds) = trained.into_parts(&data, preprocessing);
-    let account = Account { params, report, seconds };
+    let (parts, params, report, seconds) = trained.into_parts(data, preprocessing);
     parts.save(&args.output, args.precision())?;
-    let bytes = fs::metadata(&args.output).map_err(Error::io(&args.output))?.len();
-    let total = began.elapsed().as_secs_f64();
-
-    let mut seconds = vec![("read", read)];
-    seconds.extend(account.seconds.iter().copied());
-    seconds.push(("total", total));
-    let output = args.output.display().to_string();
-    if args.json {
-        print_json(&json_result(&account, &data, &seconds, bytes, &output))
-    } else if args.quiet {
-        Ok(())
-    } else {
-        print(&summary(&account, &data, &seconds, bytes, &output))
-    }
+    Ok(Told { json: json_of(&params, &report), rows: rows_of(&params, &report), seconds })
 }
 
 /// Refuses options that would have no effect.
 fn refuse_options(args: &TrainArgs) -> rembrandt::Result<()> {
-    if let Some((name, reason)) = args.useless() {
-        return Err(Error::parameter(name, reason));
-    }
-    if args.params.preset_divides_rows() {
-        let reason = "divides rows, which train does not: add --scale-rows none and, for rows of length 1, --normalize";
-        return Err(Error::parameter("preset", reason));
-    }
-    if args.params.row_scale() != RowScale::None {
-        let reason = "is for embed: train keeps how rows are scaled in the model, ask for it with --normalize";
-        return Err(Error::parameter("scale_rows", reason));
+    if let MethodChoice::Embedding(method) = args.method {
+        if let Some((name, reason)) = args.useless(method) {
+            return Err(Error::parameter(name, reason));
+        }
+        if let Some(typed) = args.for_trees() {
+            let reason =
+                format!("--{} is for trees, and the method is {}", typed.name.replace('_', "-"), method.name());
+            return Err(Error::Data(format!("{reason}: leave it out")));
+        }
+        if args.params.preset_divides_rows() {
+            let reason =
+                "divides rows, which train does not: add --scale-rows none and, for rows of length 1, --normalize";
+            return Err(Error::parameter("preset", reason));
+        }
+        if args.params.row_scale() != RowScale::None {
+            let reason = "is for embed: train keeps how rows are scaled in the model, ask for it with --normalize";
+            return Err(Error::parameter("scale_rows", reason));
+        }
     }
     match (args.read.given(), args.columns.given()) {
         (Some(name), _) if args.text => {
@@ -148,14 +186,14 @@ fn read_weights(path: &Path) -> rembrandt::Result<Vec<f32>> {
     text.lines().enumerate().map(number).collect()
 }
 
-/// What the training will need, or an error when that is too much.
-fn check_memory(params: &TrainParams, data: &Dataset, limit: Option<Limit>) -> rembrandt::Result<u64> {
+/// What the training will need besides the data, or an error when that is too much.
+fn check_memory(needed: u64, data: &Dataset, limit: Option<Limit>, advice: &str) -> rembrandt::Result<u64> {
     let held = if data.is_mapped() { 0 } else { data.bytes() };
-    let estimate = held.saturating_add(params.memory(data));
+    let estimate = held.saturating_add(needed);
     match limit {
         Some(Limit { bytes, remedy }) if estimate > bytes => {
             let reason = format!(
-                "the training needs about {} of memory but only {} may be used: lower -k, or {remedy}",
+                "the training needs about {} of memory but only {} may be used: {advice}, or {remedy}",
                 BinaryBytes(estimate),
                 BinaryBytes(bytes)
             );
@@ -165,52 +203,77 @@ fn check_memory(params: &TrainParams, data: &Dataset, limit: Option<Limit>) -> r
     }
 }
 
-/// What is told of a training once its matrices are in the model.
-struct Account {
-    params: TrainParams,
-    report: rembrandt::train::TrainReport,
-    seconds: Vec<(&'static str, f64)>,
-}
-
 /// The ridge that counts.
 fn head_ridge(params: &TrainParams) -> f64 {
     if params.features.is_some() { params.descent.ridge } else { params.logistic.ridge }
 }
 
-fn json_result(account: &Account, data: &Dataset, seconds: &[(&str, f64)], bytes: u64, output: &str) -> Value {
-    let (shape, params, report) = (data.shape(), &account.params, &account.report);
+/// The result for programs.
+fn json_result(
+    told: Map<String, Value>,
+    data: &Dataset,
+    seconds: &[(&str, f64)],
+    bytes: u64,
+    args: &TrainArgs,
+) -> Value {
+    let shape = data.shape();
+    let mut object = told;
+    let all = [
+        ("n", json!(shape.n)),
+        ("d", json!(shape.d)),
+        ("c", json!(shape.c)),
+        ("nnz", json!(data.nnz(Side::X))),
+        ("seconds", seconds.iter().map(|(stage, s)| ((*stage).to_owned(), json!(s))).collect::<Map<_, _>>().into()),
+        ("peak_memory_mb", json!(memory::peak().map(|bytes| bytes as f64 / 1e6))),
+        ("model_bytes", json!(bytes)),
+        ("output", json!(args.output.display().to_string())),
+    ];
+    object.extend(all.map(|(key, value)| (key.to_owned(), value)));
+    Value::Object(object)
+}
+
+/// What is special to an embedding, for programs.
+fn json_of(params: &TrainParams, report: &TrainReport) -> Map<String, Value> {
     let logistic = params.head != HeadKind::LeastSquares;
-    json!({
-        "n": shape.n, "d": shape.d, "c": shape.c, "nnz": data.nnz(Side::X),
+    let object = json!({
         "method": params.method, "atoms": params.atoms, "head": params.head, "k": params.k, "ridge": params.ridge,
         "head_ridge": logistic.then(|| head_ridge(params)), "blend": logistic.then_some(params.blend),
         "random_features": params.features, "folds": params.folds,
         "held_out": report.held_out, "tried": report.tried, "cut_short": report.cut_short,
         "energy_fraction": report.embedding.energy_fraction,
-        "seconds": seconds.iter().map(|(stage, s)| ((*stage).to_owned(), json!(s))).collect::<serde_json::Map<_, _>>(),
-        "peak_memory_mb": memory::peak().map(|bytes| bytes as f64 / 1e6),
-        "model_bytes": bytes, "output": output,
-    })
+    });
+    let Value::Object(object) = object else { unreachable!("it was written as an object") };
+    object
 }
 
-fn summary(account: &Account, data: &Dataset, seconds: &[(&str, f64)], bytes: u64, output: &str) -> String {
-    let (params, report) = (&account.params, &account.report);
-    let [size, entries] = about(data);
+/// The result for people.
+fn summary(
+    told: Vec<(&'static str, String)>,
+    data: &Dataset,
+    seconds: &[(&str, f64)],
+    bytes: u64,
+    args: &TrainArgs,
+) -> String {
+    let mut rows: Vec<(&str, String)> = about(data).into();
+    rows.extend(told);
+    let time: Vec<String> = seconds.iter().map(|(stage, s)| format!("{stage} {s:.1}")).collect();
+    rows.push(("seconds", time.join(", ")));
+    rows.push(("wrote", format!("{} ({})", args.output.display(), BinaryBytes(bytes))));
+    facts(&rows)
+}
+
+/// What is special to an embedding, for people.
+fn rows_of(params: &TrainParams, report: &TrainReport) -> Vec<(&'static str, String)> {
     let k = params.k.unwrap_or_default() as u64;
     let ridge = params.ridge.map_or_else(String::new, |ridge| format!(", ridge {}", short(ridge)));
-    let time: Vec<String> = seconds.iter().map(|(stage, s)| format!("{stage} {s:.1}")).collect();
     let mut rows = vec![
-        size,
-        entries,
         ("method", params.method.name().to_owned()),
         ("embedding", format!("{}{ridge}", count(k, "dimension"))),
         ("head", head(params)),
         ("held out", estimate(&report.held_out)),
     ];
     rows.extend(tried(&report.tried));
-    rows.push(("seconds", time.join(", ")));
-    rows.push(("wrote", format!("{output} ({})", BinaryBytes(bytes))));
-    facts(&rows)
+    rows
 }
 
 /// The head in words.

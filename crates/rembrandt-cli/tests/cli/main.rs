@@ -3,6 +3,7 @@
 mod bad_input;
 mod bad_usage;
 mod common;
+mod compare;
 mod embed;
 mod eval;
 mod exports;

@@ -56,7 +56,7 @@ fn text(model: &Model, bytes: u64) -> String {
     // A model need not come from `train`, and then tells of itself what its maker liked.
     let (params, report) = (TrainParams::deserialize(model.params()), TrainReport::deserialize(model.report()));
     let method = params.as_ref().ok().map(|params| ("method", params.method.name().to_owned()));
-    let head = params.map_or_else(|_| head(model.head()).to_owned(), |params| train::head(&params));
+    let head = params.map_or_else(|_| head(model), |params| train::head(&params));
     let mut rows = vec![
         ("kind", "model".to_owned()),
         ("size", size),
@@ -83,12 +83,16 @@ fn text(model: &Model, bytes: u64) -> String {
     facts(&rows)
 }
 
-fn head(kind: HeadKind) -> &'static str {
-    match kind {
-        HeadKind::LeastSquares => "least squares",
-        HeadKind::Pursuit { .. } => "matching pursuit",
-        HeadKind::Linear => "linear",
-        HeadKind::RandomFeatures { .. } => "on random features",
+fn head(model: &Model) -> String {
+    match model.head() {
+        HeadKind::LeastSquares => "least squares".to_owned(),
+        HeadKind::Pursuit { .. } => "matching pursuit".to_owned(),
+        HeadKind::Linear => "linear".to_owned(),
+        HeadKind::RandomFeatures { .. } => "on random features".to_owned(),
+        HeadKind::Trees { method } => {
+            let summary = model.trees().map_or_else(String::new, |trees| train::trees::words(&trees.summary()));
+            format!("none: {} ({summary})", json!(method).as_str().unwrap_or("trees"))
+        }
     }
 }
 

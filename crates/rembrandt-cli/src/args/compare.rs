@@ -1,0 +1,201 @@
+//! What can be typed after `rembrandt compare`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::train::parse_time;
+use super::{ColumnArgs, ReadArgs};
+
+/// A method as it is listed and described.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Method {
+    /// As typed.
+    pub name: &'static str,
+    /// Whether it has an embedding, and so a k.
+    pub embeds: bool,
+    /// What it is, in a sentence.
+    pub what: &'static str,
+    /// Where it comes from.
+    pub paper: &'static str,
+}
+
+/// All methods, in the order in which they are compared.
+pub const METHODS: [Method; 10] = [
+    Method {
+        name: "rembrandt",
+        embeds: true,
+        what: "the labels that features can tell, embedded by randomized regression; logistic head",
+        paper: "Mineiro, Karampatziakis: Fast Label Embeddings for Extremely Large Output Spaces. ICLR workshop 2015",
+    },
+    Method {
+        name: "cs",
+        embeds: true,
+        what: "a random embedding of the labels; logistic head",
+        paper: "the CS+LR of Mineiro, Karampatziakis 2015",
+    },
+    Method {
+        name: "cs-omp",
+        embeds: true,
+        what: "compressed sensing: random projections of the labels, regressions to them, orthogonal matching pursuit",
+        paper: "Hsu, Kakade, Langford, Zhang: Multi-Label Prediction via Compressed Sensing. NIPS 2009",
+    },
+    Method {
+        name: "pca",
+        embeds: true,
+        what: "principal components of the features, found without looking at labels; logistic head",
+        paper: "the PCA+LR of Mineiro, Karampatziakis 2015",
+    },
+    Method {
+        name: "plst",
+        embeds: true,
+        what: "principal label space: singular vectors of the centred labels, regression, linear decoding",
+        paper: "Tai, Lin: Multilabel Classification with Principal Label Space Transformation. Neural Computation 2012",
+    },
+    Method {
+        name: "cplst",
+        embeds: true,
+        what: "principal label space of what features can tell, linear decoding",
+        paper: "Chen, Lin: Feature-aware Label Space Dimension Reduction for Multi-label Classification. NIPS 2012",
+    },
+    Method {
+        name: "lomtree",
+        embeds: false,
+        what: "a tree of online classifiers, logarithmic in the number of classes",
+        paper: "Choromanska, Langford: Logarithmic Time Online Multiclass Prediction. NIPS 2015",
+    },
+    Method {
+        name: "fastxml",
+        embeds: false,
+        what: "an ensemble of trees whose nodes are split by what ranks labels best",
+        paper: "Prabhu, Varma: FastXML: A Fast, Accurate and Stable Tree-classifier for Extreme Multi-label Learning. \
+                KDD 2014",
+    },
+    Method {
+        name: "lpsr",
+        embeds: false,
+        what: "a partition of the inputs with few labels in each part, ranked by naive Bayes",
+        paper: "Weston, Makadia, Yee: Label Partitioning for Sublinear Ranking. ICML 2013",
+    },
+    Method {
+        name: "label-tree",
+        embeds: false,
+        what: "a tree of label sets that are confused with each other, descended greedily",
+        paper: "Bengio, Weston, Grangier: Label Embedding Trees for Large Multi-Class Tasks. NIPS 2010",
+    },
+];
+
+/// A method on the list, perhaps with a k of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Contestant {
+    pub method: Method,
+    pub k: Option<usize>,
+}
+
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  rembrandt compare train.txt.gz test.txt.gz --methods all -k 300 --report report.html\n  \
+                        rembrandt compare train.txt.gz test.txt.gz --methods rembrandt:800,rembrandt:300,fastxml \
+                        --budget 30m --json"
+)]
+pub struct CompareArgs {
+    /// Training data, as for train
+    pub train: PathBuf,
+    /// Labelled examples to test on, as for eval
+    pub test: PathBuf,
+    /// Methods, separated by commas, or all; an embedding may have a k of its own, as in rembrandt:800
+    #[arg(long, value_name = "LIST", default_value = "all", value_parser = parse_contestants)]
+    pub methods: Contestants,
+    /// Dimension of the embeddings, at most what the data allow [default: chosen by each]
+    #[arg(short, value_parser = parse_k)]
+    pub k: Option<usize>,
+    /// Time for the training of each method, its choice of settings among it; what takes longer is given up
+    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "10m")]
+    pub budget: Duration,
+    /// Write a page with table and plots that needs no other file
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+    /// Folder for what is under way; finished rows stay in it, and the same command goes on from there
+    #[arg(long, value_name = "DIR", default_value = "rembrandt-compare")]
+    pub work: PathBuf,
+    /// Measure everything anew, whatever the folder holds
+    #[arg(long)]
+    pub fresh: bool,
+    /// Keep the model files in the folder
+    #[arg(long)]
+    pub keep_models: bool,
+    /// Replicates of the bootstrap behind the intervals
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub bootstrap: usize,
+    /// Seed of everything that is random
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Raw texts, as in train
+    #[arg(long)]
+    pub text: bool,
+    /// Multiply features that are numbers already with their inverse document frequency
+    #[arg(long, conflicts_with = "text")]
+    pub tfidf: bool,
+    /// Scale examples whose features are numbers already to length 1
+    #[arg(long, conflicts_with = "text")]
+    pub normalize: bool,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// Print neither progress nor table
+    #[arg(short, long)]
+    pub quiet: bool,
+    #[command(flatten)]
+    pub columns: ColumnArgs,
+    #[command(flatten)]
+    pub read: ReadArgs,
+}
+
+/// All that are to be compared.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Contestants(pub Vec<Contestant>);
+
+/// Reads `all` or `rembrandt:800,fastxml`.
+fn parse_contestants(text: &str) -> Result<Contestants, String> {
+    if text == "all" {
+        return Ok(Contestants(METHODS.map(|method| Contestant { method, k: None }).to_vec()));
+    }
+    let mut list = Vec::new();
+    for item in text.split(',').map(str::trim) {
+        let (name, k) = item.split_once(':').map_or((item, None), |(name, k)| (name, Some(k)));
+        let method = *METHODS.iter().find(|method| method.name == name).ok_or_else(|| {
+            let names = METHODS.map(|method| method.name).join(", ");
+            format!("{name:?} is not a method: write all, or some of {names}")
+        })?;
+        if k.is_some() && !method.embeds {
+            return Err(format!("{name} has no embedding: leave out what follows it"));
+        }
+        let contestant = Contestant { method, k: k.map(parse_k).transpose()? };
+        if list.contains(&contestant) {
+            return Err(format!("{item} is there twice"));
+        }
+        list.push(contestant);
+    }
+    Ok(Contestants(list))
+}
+
+fn parse_k(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|k| *k > 0).ok_or_else(|| "write a number of dimensions, such as 300".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_methods_are_read() {
+        let names =
+            |text| parse_contestants(text).map(|c| c.0.iter().map(|c| (c.method.name, c.k)).collect::<Vec<_>>());
+        assert_eq!(parse_contestants("all").unwrap().0.len(), METHODS.len());
+        assert_eq!(names("pca, rembrandt:800"), Ok(vec![("pca", None), ("rembrandt", Some(800))]));
+        for wrong in ["", "svm", "fastxml:3", "pca:0", "pca,pca", "pca:x"] {
+            assert!(parse_contestants(wrong).is_err(), "{wrong}");
+        }
+    }
+}

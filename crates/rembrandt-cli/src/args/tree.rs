@@ -1,0 +1,83 @@
+//! What can be typed for the methods that make trees, and how it becomes parameters of the library.
+
+use clap::Args;
+use rembrandt::tree::{TreeMethod, TreeParams};
+use rembrandt::{Error, Result};
+use serde_json::{Value, json};
+
+use super::TrainArgs;
+
+/// Parameters of trees. Whatever is not given is the default of the library.
+#[derive(Args, Default)]
+#[command(next_help_heading = "Trees")]
+pub struct TreeArgs {
+    /// fastxml: number of trees [default: 50]
+    #[arg(long, value_name = "N")]
+    trees: Option<usize>,
+    /// fastxml, lpsr: a node with more examples is split [default: 10 and 1000]
+    #[arg(long, value_name = "N")]
+    leaf_examples: Option<usize>,
+    /// fastxml, lpsr: labels that a leaf keeps at most [default: 100 and 500]
+    #[arg(long, value_name = "N")]
+    leaf_labels: Option<usize>,
+    /// fastxml: what a mistake costs at a node; more makes hyperplanes less sparse [default: 1]
+    #[arg(long, value_name = "NUMBER")]
+    cost: Option<f64>,
+    /// fastxml, lpsr: levels at most [default: 60]
+    #[arg(long, value_name = "N")]
+    depth: Option<usize>,
+    /// Nodes at most [default: lomtree: 16 for each label; others: as many as memory is sure to hold]
+    #[arg(long, value_name = "N")]
+    nodes: Option<usize>,
+    /// lomtree: length of the steps of the regressors [default: 1]
+    #[arg(long, value_name = "NUMBER")]
+    step: Option<f64>,
+    /// lomtree: mistakes that a leaf must have made to be split [default: 5]
+    #[arg(long, value_name = "NUMBER")]
+    patience: Option<f64>,
+    /// lomtree: how many times the weight of the lightest leaf the mistakes of another must have, to take its nodes
+    /// [default: 4]
+    #[arg(long, value_name = "NUMBER")]
+    swap_resistance: Option<f64>,
+    /// lomtree: the regressors share a table of at most 2^BITS numbers [default: 24]
+    #[arg(long, value_name = "BITS")]
+    bits: Option<u32>,
+}
+
+impl TreeArgs {
+    /// What was given, by the names of the library.
+    fn given(&self) -> impl Iterator<Item = (&'static str, Value)> {
+        let all = [
+            ("trees", json!(self.trees)),
+            ("leaf_examples", json!(self.leaf_examples)),
+            ("leaf_labels", json!(self.leaf_labels)),
+            ("cost", json!(self.cost)),
+            ("depth", json!(self.depth)),
+            ("nodes", json!(self.nodes)),
+            ("step", json!(self.step)),
+            ("patience", json!(self.patience)),
+            ("swap_resistance", json!(self.swap_resistance)),
+            ("bits", json!(self.bits)),
+        ];
+        all.into_iter().filter(|(_, value)| !value.is_null())
+    }
+}
+
+impl TrainArgs {
+    /// Parameters of the library for trees: the defaults, with what was given put over them. An option that the method
+    /// has no use for is refused.
+    pub fn tree_params(&self, method: TreeMethod) -> Result<TreeParams> {
+        let Value::Object(mut fields) = json!(TreeParams::new(method)) else { unreachable!("parameters are a struct") };
+        let name = json!(method).as_str().unwrap_or_default().to_owned();
+        let means = |option: &str| fields.contains_key(if option == "scale_rows" { "row_scale" } else { option });
+        for typed in self.typed.iter().filter(|typed| typed.is_special() && !means(&typed.name)) {
+            let reason = format!("--{} means nothing to {name}: leave it out", typed.name.replace('_', "-"));
+            return Err(Error::Data(if typed.name == "k" { reason.replacen("--", "-", 1) } else { reason }));
+        }
+        let mut given: Vec<(&str, Value)> = self.trees.given().collect();
+        given.extend(self.params.for_trees());
+        given.into_iter().for_each(|(name, value)| drop(fields.insert(name.to_owned(), value)));
+        // Types of the options are those of the fields.
+        serde_json::from_value(Value::Object(fields)).map_err(|e| Error::Data(format!("an option of {name}: {e}")))
+    }
+}

@@ -1,0 +1,163 @@
+//! One method: trained and tested by this program, in processes of their own.
+
+use std::fs;
+use std::io::Read;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rembrandt::model::Model;
+use rembrandt::{Error, Result};
+use serde_json::Value;
+
+use super::plan::{Entry, Plan};
+use super::row::{Measured, Outcome, Row};
+use super::store::Store;
+use super::{length, number};
+use crate::progress::Display;
+
+/// How often a process is looked at.
+const GLANCE: Duration = Duration::from_millis(20);
+/// The share of the time for a method that may go into the choice of its settings.
+const TUNING: f64 = 0.5;
+
+/// Where methods are measured.
+pub struct Bench<'a> {
+    pub plan: &'a Plan<'a>,
+    pub store: &'a Store,
+    pub threads: Option<u16>,
+}
+
+/// How a process ended.
+enum End {
+    Result(Value),
+    Refused(String),
+    TooLate,
+}
+
+impl Bench<'_> {
+    /// Trains and tests a method; `place` is its number, and how many there are.
+    pub fn measure(&self, entry: &Entry, place: (usize, usize), display: &mut Display) -> Result<Row> {
+        let model = self.store.file(&format!("{}.rmb", entry.title().replace([' ', '='], "-")));
+        let failed =
+            |reason| Ok(Row { method: entry.method.name.into(), k: entry.k, outcome: Outcome::Failed { reason } });
+        let mut train = self.program("train");
+        train.arg(&self.plan.train).arg("-o").arg(&model).args(["--method", entry.method.name]);
+        train.args(["--seed", &self.plan.args.seed.to_string()]).args(self.plan.train_options());
+        if entry.method.embeds {
+            // Trees take their settings from their papers: there is nothing to choose.
+            let tuning = self.plan.args.budget.mul_f64(TUNING);
+            train.args(["--budget", &format!("{}s", tuning.as_secs_f64())]);
+        }
+        if let Some(k) = entry.k {
+            train.args(["-k", &k.to_string()]);
+        }
+        let trained = match self.wait(train, &format!("training {}", entry.title()), place, display)? {
+            End::Result(value) => value,
+            End::Refused(reason) => return failed(reason),
+            End::TooLate => return failed(format!("not trained within {} s", self.plan.args.budget.as_secs_f64())),
+        };
+        let mut eval = self.program("eval");
+        eval.arg(&model).arg(&self.plan.test).args(["--bootstrap", &self.plan.args.bootstrap.to_string()]);
+        eval.args(self.plan.eval_options());
+        let tested = match self.wait(eval, &format!("testing {}", entry.title()), place, display)? {
+            End::Result(value) => value,
+            End::Refused(reason) => return failed(reason),
+            End::TooLate => return failed(format!("not tested within {} s", self.plan.args.budget.as_secs_f64())),
+        };
+        let measured = measured(&trained, &tested, &model, length(&model)?)?;
+        if !self.plan.args.keep_models {
+            fs::remove_file(&model).map_err(Error::io(&model))?;
+        }
+        Ok(Row { method: entry.method.name.into(), k: entry.k, outcome: Outcome::Measured(Box::new(measured)) })
+    }
+
+    /// This program with a command, its result to be JSON.
+    fn program(&self, command: &str) -> Command {
+        let mut program = Command::new(&self.plan.program);
+        if let Some(threads) = self.threads {
+            program.args(["--threads", &threads.to_string()]);
+        }
+        program.arg(command).args(["--json", "--quiet"]);
+        program.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        program
+    }
+
+    /// Waits for a process as long as the budget allows.
+    fn wait(&self, mut command: Command, what: &str, place: (usize, usize), display: &mut Display) -> Result<End> {
+        let began = Instant::now();
+        let path = &self.plan.program;
+        let mut child = Running(command.spawn().map_err(Error::io(path))?);
+        // Read aside, so that a process with much to say is not held up.
+        let out = drain(child.0.stdout.take());
+        let err = drain(child.0.stderr.take());
+        let status = loop {
+            if let Some(status) = child.0.try_wait().map_err(Error::io(path))? {
+                break status;
+            }
+            if began.elapsed() > self.plan.args.budget {
+                return Ok(End::TooLate);
+            }
+            display.wait(what, place, began.elapsed());
+            thread::sleep(GLANCE);
+        };
+        let (out, err) = (collect(out), collect(err));
+        if status.success() {
+            let wrong = |e| Error::Data(format!("{what} gave no result that can be read: {e}"));
+            return Ok(End::Result(serde_json::from_str(&out).map_err(wrong)?));
+        }
+        let reason = err.lines().rev().find_map(|line| line.strip_prefix("error: ")).map(str::to_owned);
+        Ok(End::Refused(reason.unwrap_or_else(|| format!("{what} was ended: {status}"))))
+    }
+}
+
+/// A process that does not outlive us: given up on, it is ended.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended by itself, which is as well.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+type Drained = Option<thread::JoinHandle<String>>;
+
+/// Reads a pipe to its end in a thread.
+fn drain(pipe: Option<impl Read + Send + 'static>) -> Drained {
+    pipe.map(|mut pipe| {
+        thread::spawn(move || {
+            let mut bytes = Vec::new();
+            // What was read before an error is all there is to show.
+            let _ = pipe.read_to_end(&mut bytes);
+            String::from_utf8_lossy(&bytes).into_owned()
+        })
+    })
+}
+
+fn collect(drained: Drained) -> String {
+    drained.and_then(|thread| thread.join().ok()).unwrap_or_default()
+}
+
+/// The numbers of a row, from what training and testing said.
+fn measured(trained: &Value, tested: &Value, model: &std::path::Path, model_bytes: u64) -> Result<Measured> {
+    let opened = Model::open(model)?;
+    let interval = &tested["intervals"]["p@1"];
+    let examples = number(tested, "n")?;
+    Ok(Measured {
+        examples: examples as u64,
+        error: tested["error"].as_f64(),
+        p1: number(tested, "p@1")?,
+        p3: number(tested, "p@3")?,
+        p5: number(tested, "p@5")?,
+        interval: interval[0].as_f64().zip(interval[1].as_f64()).map(|(low, high)| [low, high]),
+        train_seconds: number(&trained["seconds"], "total")?,
+        peak_memory: trained["peak_memory_mb"].as_f64().map(|mb| mb * 1e6),
+        model_bytes: model_bytes as f64,
+        predict_microseconds: 1e6 * number(tested, "seconds")? / examples.max(1.0),
+        k: Some(opened.shape().k).filter(|k| *k > 0),
+        spectrum: opened.spectrum().to_vec(),
+        training: trained.clone(),
+    })
+}
