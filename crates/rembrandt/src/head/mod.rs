@@ -28,6 +28,7 @@ mod part;
 mod problem;
 
 pub use calibrate::Calibration;
+pub(crate) use calibrate::platt;
 pub use crossfit::{Folds, out_of_fold};
 pub use descent::Descent;
 pub use features::{FeatureParams, Kernel, RandomFeatures};

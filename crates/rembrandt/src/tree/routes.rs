@@ -111,7 +111,8 @@ impl Routes {
                 depths[child..child + 2].fill(below);
             }
         }
-        let leaves: Vec<usize> = (0..self.nodes()).filter(|node| self.is_leaf(*node)).map(|node| depths[node]).collect();
+        let leaves: Vec<usize> =
+            (0..self.nodes()).filter(|node| self.is_leaf(*node)).map(|node| depths[node]).collect();
         TreeSummary {
             trees: self.trees(),
             nodes: self.nodes(),
