@@ -22,6 +22,7 @@ pub const METHODS: &[(&str, MethodChoice)] = &[
     ("cplst", MethodChoice::Embedding(Method::Cplst)),
     ("lomtree", MethodChoice::Trees(TreeMethod::Lomtree)),
     ("fastxml", MethodChoice::Trees(TreeMethod::Fastxml)),
+    ("lpsr", MethodChoice::Trees(TreeMethod::Lpsr)),
 ];
 
 /// The first of some options that are given, `(name, given)`, that has no effect with an embedding, and why.

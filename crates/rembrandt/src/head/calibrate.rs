@@ -96,7 +96,7 @@ fn pairs(scores: &Matrix, labels: CsrRef<'_>) -> Vec<(f64, bool)> {
 }
 
 /// Logistic regression on one number: Newton's method with step halving.
-fn platt(pairs: &[(f64, bool)]) -> (f64, f64) {
+pub(crate) fn platt(pairs: &[(f64, bool)]) -> (f64, f64) {
     if pairs.is_empty() {
         return (1.0, 0.0);
     }

@@ -31,6 +31,7 @@ mod problem;
 mod pursuit;
 
 pub use calibrate::Calibration;
+pub(crate) use calibrate::platt;
 pub use crossfit::{Folds, out_of_fold};
 pub(crate) use decode::Decoder;
 pub use descent::Descent;

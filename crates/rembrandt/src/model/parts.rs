@@ -101,7 +101,7 @@ impl ModelParts {
         let shape = data.shape();
         let loss = match trees.method() {
             TreeMethod::Lomtree => Loss::Softmax,
-            TreeMethod::Fastxml => Loss::Independent,
+            TreeMethod::Fastxml | TreeMethod::Lpsr => Loss::Independent,
         };
         let (counts, feature_names) = (data.labels()?.counts(shape.c), preprocessing.feature_names(data));
         Ok(ModelParts {

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::fastxml::{FastXml, FastXmlParams};
 use super::lomtree::{LomTree, LomTreeParams};
+use super::lpsr::{Lpsr, LpsrParams};
 use super::{Arrays, Source, Wanted};
 use crate::data::{Dataset, Shape};
 use crate::{Result, Run};
@@ -17,6 +18,8 @@ pub enum TreeMethod {
     Lomtree,
     /// An ensemble split by nDCG: Prabhu and Varma 2014.
     Fastxml,
+    /// A partition of the inputs, ranked by naive Bayes: Weston, Makadia and Yee 2013.
+    Lpsr,
 }
 
 /// Parameters of one of them.
@@ -27,6 +30,8 @@ pub enum TreeParams {
     Lomtree(LomTreeParams),
     /// Those of [`FastXmlParams`].
     Fastxml(FastXmlParams),
+    /// Those of [`LpsrParams`].
+    Lpsr(LpsrParams),
 }
 
 /// Fitted trees.
@@ -36,6 +41,8 @@ pub enum Trees {
     Lomtree(LomTree),
     /// By [`FastXmlParams::fit`].
     Fastxml(FastXml),
+    /// By [`LpsrParams::fit`].
+    Lpsr(Lpsr),
 }
 
 /// The same expression for whichever it is.
@@ -44,6 +51,7 @@ macro_rules! each {
         match $value {
             $kind::Lomtree($it) => $what,
             $kind::Fastxml($it) => $what,
+            $kind::Lpsr($it) => $what,
         }
     };
 }
@@ -54,6 +62,7 @@ impl TreeParams {
         match method {
             TreeMethod::Lomtree => TreeParams::Lomtree(LomTreeParams::default()),
             TreeMethod::Fastxml => TreeParams::Fastxml(FastXmlParams::default()),
+            TreeMethod::Lpsr => TreeParams::Lpsr(LpsrParams::default()),
         }
     }
 
@@ -72,6 +81,7 @@ impl TreeParams {
         Ok(match self {
             TreeParams::Lomtree(params) => Trees::Lomtree(params.fit(data, run)?),
             TreeParams::Fastxml(params) => Trees::Fastxml(params.fit(data, run)?),
+            TreeParams::Lpsr(params) => Trees::Lpsr(params.fit(data, run)?),
         })
     }
 }
@@ -82,6 +92,7 @@ impl Trees {
         match self {
             Trees::Lomtree(_) => TreeMethod::Lomtree,
             Trees::Fastxml(_) => TreeMethod::Fastxml,
+            Trees::Lpsr(_) => TreeMethod::Lpsr,
         }
     }
 
@@ -104,6 +115,7 @@ impl Trees {
         Ok(match method {
             TreeMethod::Lomtree => Trees::Lomtree(LomTree::from_arrays(source, size)?),
             TreeMethod::Fastxml => Trees::Fastxml(FastXml::from_arrays(source, size)?),
+            TreeMethod::Lpsr => Trees::Lpsr(Lpsr::from_arrays(source, size)?),
         })
     }
 

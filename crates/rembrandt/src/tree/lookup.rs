@@ -9,7 +9,8 @@ const FREE: u32 = u32::MAX;
 pub(super) struct Lookup<'a> {
     ids: &'a [u32],
     values: Option<&'a [f32]>,
-    /// Places in `ids`, found by the upper bits of a product; twice as many slots as ids at least.
+    /// Places in `ids`, found by the upper bits of a product. Eight times as many slots as ids: most features that are
+    /// asked for are not there, and a free slot says so at once.
     slots: Vec<u32>,
     shift: u32,
     /// What the values are multiplied by.
@@ -19,7 +20,7 @@ pub(super) struct Lookup<'a> {
 impl<'a> Lookup<'a> {
     /// Of features with values, or with all values 1, divided as `scale` says.
     pub fn new(ids: &'a [u32], values: Option<&'a [f32]>, scale: RowScale) -> Lookup<'a> {
-        let bits = (2 * ids.len().max(2)).next_power_of_two().trailing_zeros();
+        let bits = (8 * ids.len().max(1)).next_power_of_two().trailing_zeros();
         let mut lookup = Lookup {
             ids,
             values,
@@ -60,6 +61,17 @@ impl<'a> Lookup<'a> {
         }
     }
 
+    /// The features of the example.
+    pub fn ids(&self) -> &'a [u32] {
+        self.ids
+    }
+
+    /// Features and values before division.
+    pub fn entries(&self) -> impl Iterator<Item = (u32, f32)> + 'a {
+        let values = self.values;
+        self.ids.iter().enumerate().map(move |(j, id)| (*id, values.map_or(1.0, |v| v[j])))
+    }
+
     /// The product with sparse weights, in the order of their ids.
     pub fn dot(&self, ids: &[u32], weights: &[f32]) -> f64 {
         let terms = ids.iter().zip(weights).filter_map(|(id, w)| self.find(*id).map(|v| f64::from(*w) * f64::from(v)));
@@ -93,8 +105,9 @@ mod tests {
             prop_assert_eq!(lookup.dot(&at, &weights), exact);
             prop_assert!(ids.iter().zip(&values).all(|(id, v)| lookup.find(*id) == Some(*v)));
             let sum: f64 = values.iter().map(|v| f64::from(v.abs())).sum();
+            let size = if sum > 0.0 { sum } else { 1.0 };
             let divided = Lookup::new(&ids, Some(&values), RowScale::Sum).dot(&at, &weights);
-            prop_assert!((divided * if sum > 0.0 { sum } else { 1.0 } - exact).abs() < 1e-9);
+            prop_assert!((divided * size - exact).abs() < 1e-9);
         }
     }
 

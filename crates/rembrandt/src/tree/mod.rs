@@ -5,9 +5,12 @@
 //! file holds them as they are; [`Arrays`] is how they go in and out.
 
 mod any;
+#[cfg(test)]
+mod damage;
 pub mod fastxml;
 pub mod lomtree;
 mod lookup;
+pub mod lpsr;
 mod routes;
 mod single;
 mod work;
@@ -15,12 +18,16 @@ mod work;
 use std::borrow::Cow;
 use std::fmt::Display;
 
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+
 use crate::data::{Dataset, Examples, Side};
 use crate::metrics::Best;
 use crate::{Error, Result};
 
 pub use any::{TreeMethod, TreeParams, Trees};
 pub use fastxml::{FastXml, FastXmlParams};
+pub use lpsr::{Lpsr, LpsrParams, Smoothing};
 pub use routes::TreeSummary;
 
 /// Which labels of an example are asked for.
@@ -103,6 +110,22 @@ fn check_entries(data: &Dataset) -> Result<()> {
         return Err(Error::Data("the data have too many entries for trees; train on a part of the examples".into()));
     }
     Ok(())
+}
+
+/// The random numbers of a node: a function of seed, tree and node alone.
+fn rng(seed: u64, tree: usize, node: usize) -> ChaCha8Rng {
+    let mut key = [0; 32];
+    let parts = [seed, tree as u64, node as u64];
+    key.chunks_mut(8).zip(parts).for_each(|(bytes, part)| bytes.copy_from_slice(&part.to_le_bytes()));
+    ChaCha8Rng::from_seed(key)
+}
+
+/// Moves the examples that go right behind the others, without changing their order otherwise; returns where they begin.
+fn part(examples: &mut [u32], right: &[bool]) -> usize {
+    let side = |wanted: bool| examples.iter().zip(right).filter(move |(_, r)| **r == wanted).map(|(i, _)| *i);
+    let parted: Vec<u32> = side(false).chain(side(true)).collect();
+    examples.copy_from_slice(&parted);
+    right.iter().filter(|r| !**r).count()
 }
 
 #[cfg(test)]

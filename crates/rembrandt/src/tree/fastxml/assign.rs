@@ -163,7 +163,7 @@ mod tests {
         let sets: Vec<Vec<u32>> = (0..20).map(|i| if i % 2 == 0 { vec![0, 1] } else { vec![2, 3] }).collect();
         let node = labels(&sets, 4);
         assert!(!node.all_alike() && labels(&sets[..1], 4).all_alike());
-        let mut right: Vec<bool> = (0..20).map(|i| i % 3 == 0 || i == 1).collect();
+        let mut right: Vec<bool> = (0..20).map(|i| i % 3 == 0 || i == 4).collect();
         assign(&node, &[inverse_ideal(2); 20], &mut right);
         assert!((2..20).all(|i| right[i] == right[i % 2]) && right[0] != right[1], "{right:?}");
     }

@@ -1,7 +1,6 @@
 //! How a forest grows: every tree by itself, from its root down, level by level.
 
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
+use rand_chacha::rand_core::Rng;
 
 use super::assign::{NodeLabels, assign, inverse_ideal};
 use super::{FastXml, FastXmlParams};
@@ -12,6 +11,7 @@ use crate::solve::l1::{Limits, Problem};
 use crate::tree::lookup::factor;
 use crate::tree::routes::{Growing, Hyperplane, Open, Routes};
 use crate::tree::work::{self, Work};
+use crate::tree::{part, rng};
 use crate::{Error, Result, Run, Shape};
 
 /// Says that a feature or label has no number in the node.
@@ -169,10 +169,7 @@ impl<'a> Tree<'a> {
 
     /// Where the examples of a node are at first: a function of seed, tree and node.
     fn coins(&self, node: &Open) -> Vec<bool> {
-        let mut key = [0; 32];
-        let parts = [self.forest.params.seed, self.number as u64, node.node as u64];
-        key.chunks_mut(8).zip(parts).for_each(|(bytes, part)| bytes.copy_from_slice(&part.to_le_bytes()));
-        let mut rng = ChaCha8Rng::from_seed(key);
+        let mut rng = rng(self.forest.params.seed, self.number, node.node);
         let mut coins = Vec::with_capacity(node.examples.len());
         while coins.len() < node.examples.len() {
             let word = rng.next_u32();
@@ -276,12 +273,4 @@ struct Columns {
     ptr: Vec<u32>,
     rows: Vec<u32>,
     values: Vec<f32>,
-}
-
-/// Moves the examples that go right behind the others, without changing their order otherwise; returns where they begin.
-fn part(examples: &mut [u32], right: &[bool]) -> usize {
-    let side = |wanted: bool| examples.iter().zip(right).filter(move |(_, r)| **r == wanted).map(|(i, _)| *i);
-    let parted: Vec<u32> = side(false).chain(side(true)).collect();
-    examples.copy_from_slice(&parted);
-    right.iter().filter(|r| !**r).count()
 }
