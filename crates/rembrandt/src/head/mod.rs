@@ -19,6 +19,7 @@ mod calibrate;
 mod crossfit;
 mod curvature;
 mod descent;
+mod estimate;
 mod features;
 mod inputs;
 mod logistic;
@@ -26,6 +27,9 @@ mod objective;
 mod part;
 #[cfg(test)]
 mod problem;
+mod regions;
+mod sampled;
+mod subset;
 
 pub use calibrate::Calibration;
 pub use crossfit::{Folds, out_of_fold};
@@ -36,6 +40,7 @@ pub(crate) use inputs::{STRIP, add_intercept};
 pub use logistic::{Logistic, LogisticParams, LogisticReport};
 pub use objective::{Loss, Targets};
 pub(crate) use part::Part;
+pub use sampled::Sampled;
 
 use crate::matrix::{MatRef, Matrix};
 use crate::solve::orth;
