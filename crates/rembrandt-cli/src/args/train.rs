@@ -59,7 +59,7 @@ pub struct TrainArgs {
 #[command(next_help_heading = "Head")]
 pub struct HeadArgs {
     /// ls: least squares; lr: softmax, one label per example; ilr: independent labels; auto: lr where every example
-    /// has one label, else ilr, and ls where that would take hours
+    /// has one label, else ilr, and ls where even sampling labels would take hours
     #[arg(long, value_parser = choice(HEADS), default_value = "auto")]
     head: HeadChoice,
     /// Ridge of the head: in examples or, with random features, relative to their mean square [default: chosen]

@@ -9,11 +9,12 @@
 //! | [`LogisticParams`] with [`Loss::Independent`] | log-odds of each label (ILR) | multilabel |
 //!
 //! Logistic heads see h or [`RandomFeatures`] of it; with thousands of those, [`Descent`] trains the same heads in a few
-//! passes. P was fitted to the training examples, whose h are therefore better than those of new examples will be, and
-//! a head trained on them trusts h too much: [`out_of_fold`] computes h of training examples with projections that have
-//! not seen them. The two kinds of scores add up to better ones than either, a [`Head`] holds how much of each to take,
-//! and a [`Calibration`] makes probabilities of the sum. [`train`](crate::train) puts all of this together and finds
-//! the settings on held-out examples.
+//! passes, and with very many labels [`Sampled`] does so by looking at some of them at a time. P was fitted to the
+//! training examples, whose h are therefore better than those of new examples will be, and a head trained on them trusts
+//! h too much: [`out_of_fold`] computes h of training examples with projections that have not seen them. The two kinds of
+//! scores add up to better ones than either, a [`Head`] holds how much of each to take, and a [`Calibration`] makes
+//! probabilities of the sum. [`train`](crate::train) puts all of this together and finds the settings on held-out
+//! examples.
 
 mod calibrate;
 mod crossfit;

@@ -42,7 +42,7 @@ pub enum HeadKind {
 
 impl HeadKind {
     /// Softmax for data in which every example has one label, independent labels for all others; least squares when
-    /// there are so many examples and labels that training a head would take hours.
+    /// there are so many examples that training a head would take hours, even on some of the labels at a time.
     pub fn suited(data: &Dataset) -> Result<HeadKind> {
         let labels = data.labels()?;
         let single = (0..labels.rows()).all(|i| labels.view().row(i).0.len() == 1);
