@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use rembrandt::data::featurizer::{FeaturizerParams, Hashing, NGrams, Weighting};
 use rembrandt::embed::Method;
-use rembrandt::head::{FeatureParams, Kernel};
+use rembrandt::head::{FeatureParams, Kernel, Sampled};
 use rembrandt::metrics::Propensity;
 use rembrandt::model::Precision;
 use rembrandt::train::{HeadKind, TrainParams, Tuning};
@@ -73,8 +73,8 @@ pub struct TrainArgs {
 #[command(next_help_heading = "Head")]
 pub struct HeadArgs {
     /// ls: least squares; lr: softmax, one label per example; ilr: independent labels; auto: lr where every example
-    /// has one label, else ilr, and ls where that would take hours and for cs-omp, plst and cplst, which know how to
-    /// decode
+    /// has one label, else ilr, and ls where even sampling labels would take hours and for cs-omp, plst and cplst, which
+    /// know how to decode
     #[arg(long, value_parser = choice(HEADS), default_value = "auto")]
     head: HeadChoice,
     /// Labels that the pursuit of cs-omp takes at most; 0 ranks labels by inner products alone [default: as many as a
@@ -87,6 +87,10 @@ pub struct HeadArgs {
     /// Times that the training of a head on random features sees every example [default: 3, with lr 10]
     #[arg(long, value_name = "N", requires = "random_features")]
     epochs: Option<usize>,
+    /// Labels that the training of a head on h itself looks at in one step, besides those that the examples have
+    /// [default: all, or 1024 where that would take half an hour or more]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    sampled_labels: Option<u64>,
     /// How much of the least-squares score to add [default: chosen]
     #[arg(long, value_name = "NUMBER")]
     blend: Option<f32>,
@@ -120,10 +124,14 @@ impl HeadArgs {
         let no_features = self.random_features == Some(RandomFeatures(None));
         let given = [("bandwidth", self.bandwidth.is_some()), ("epochs", self.epochs.is_some())];
         let for_features = given.into_iter().find(|(_, given)| no_features && *given);
+        if self.sampled_labels.is_some() && self.random_features.is_some_and(|features| features.0.is_some()) {
+            return Some(("sampled_labels", "is for a head on h itself: leave it out, or leave out --random-features"));
+        }
         let given = [
             ("head_ridge", self.head_ridge.is_some()),
             ("blend", self.blend.is_some()),
             ("folds", self.folds.is_some()),
+            ("sampled_labels", self.sampled_labels.is_some()),
         ];
         let for_heads = given.into_iter().find(|(_, given)| kind == Some(HeadKind::LeastSquares) && *given);
         let features = for_features.map(|(name, _)| (name, "is for random features, of which there shall be none"));
@@ -175,6 +183,8 @@ impl TrainArgs {
         params.propensity = head.propensity;
         params.features = head.random_features.and_then(|given| given.0);
         params.logistic.ridge = head.head_ridge.unwrap_or(params.logistic.ridge);
+        let sampled = |labels| Sampled { labels, ..Sampled::new(kind.loss()) };
+        params.sampled = head.sampled_labels.map(|labels| sampled(usize::try_from(labels).unwrap_or(usize::MAX)));
         params.descent.ridge = head.head_ridge.unwrap_or(params.descent.ridge);
         params.descent.epochs = head.epochs.unwrap_or(params.descent.epochs);
         params.descent.seed = params.embedding.seed;
@@ -193,8 +203,8 @@ impl TrainArgs {
                 ridge: params.ridge.is_none(),
                 strength: head.head_ridge.is_none(),
                 blend: head.blend.is_none(),
-                // A ridge is meant for the one or the other.
-                features: head.random_features.is_none() && head.head_ridge.is_none(),
+                // A ridge is meant for the one or the other, and sampled labels for h itself.
+                features: head.random_features.is_none() && head.head_ridge.is_none() && head.sampled_labels.is_none(),
                 bandwidth: head.bandwidth.is_none(),
             },
         };

@@ -238,7 +238,7 @@ fn json_of(params: &TrainParams, report: &TrainReport) -> Map<String, Value> {
     let object = json!({
         "method": params.method, "atoms": params.atoms, "head": params.head, "k": params.k, "ridge": params.ridge,
         "head_ridge": logistic.then(|| head_ridge(params)), "blend": logistic.then_some(params.blend),
-        "random_features": params.features, "folds": params.folds,
+        "random_features": params.features, "sampled": params.sampled, "folds": params.folds,
         "held_out": report.held_out, "tried": report.tried, "cut_short": report.cut_short,
         "energy_fraction": report.embedding.energy_fraction,
     });
@@ -286,6 +286,9 @@ pub(super) fn head(params: &TrainParams) -> String {
         HeadKind::Softmax => format!("softmax, ridge {}", short(head_ridge(params))),
         HeadKind::Independent => format!("independent labels, ridge {}", short(head_ridge(params))),
     };
+    if let Some(sampled) = &params.sampled {
+        head.push_str(&format!(", on {} sampled labels at a time", sampled.labels));
+    }
     if params.head != HeadKind::LeastSquares && params.blend > 0.0 {
         head.push_str(&format!(", plus {} × least squares", short(params.blend.into())));
     }

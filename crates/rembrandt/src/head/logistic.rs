@@ -223,7 +223,7 @@ impl Logistic {
 }
 
 /// The score of a label of which nothing is known but its frequency. Half an example more or less keeps it finite.
-fn prior(count: f64, all: f64, loss: Loss) -> f32 {
+pub(crate) fn prior(count: f64, all: f64, loss: Loss) -> f32 {
     match loss {
         Loss::Independent => ((count + 0.5) / (all - count + 0.5)).ln() as f32,
         Loss::Softmax => ((count + 0.5) / (all + 0.5)).ln() as f32,
@@ -231,14 +231,14 @@ fn prior(count: f64, all: f64, loss: Loss) -> f32 {
 }
 
 /// Coordinates u = √m·Lᵀw in which the functions of some labels are nearly round.
-struct Round {
-    lower: Mat<f64>,
+pub(crate) struct Round {
+    pub lower: Mat<f64>,
     /// 1/√m of each label.
     inverse: Vec<f64>,
 }
 
 impl Round {
-    fn new(gram: &Mat<f64>, rho: f64, mean: f64, m: &[f64]) -> Result<Round> {
+    pub fn new(gram: &Mat<f64>, rho: f64, mean: f64, m: &[f64]) -> Result<Round> {
         let mut sorted = m.to_vec();
         sorted.sort_by(f64::total_cmp);
         // Inputs that are all 0 have no scale of their own; their weights stay 0.

@@ -10,17 +10,19 @@
 //! | [`LogisticParams`] with [`Loss::Independent`] | log-odds of each label (ILR) | multilabel |
 //!
 //! Logistic heads see h or [`RandomFeatures`] of it; with thousands of those, [`Descent`] trains the same heads in a few
-//! passes. P was fitted to the training examples, whose h are therefore better than those of new examples will be, and
-//! a head trained on them trusts h too much: [`out_of_fold`] computes h of training examples with projections that have
-//! not seen them. The two kinds of scores add up to better ones than either, a [`Head`] holds how much of each to take,
-//! and a [`Calibration`] makes probabilities of the sum. [`train`](crate::train) puts all of this together and finds
-//! the settings on held-out examples.
+//! passes, and with very many labels [`Sampled`] does so by looking at some of them at a time. P was fitted to the
+//! training examples, whose h are therefore better than those of new examples will be, and a head trained on them trusts
+//! h too much: [`out_of_fold`] computes h of training examples with projections that have not seen them. The two kinds of
+//! scores add up to better ones than either, a [`Head`] holds how much of each to take, and a [`Calibration`] makes
+//! probabilities of the sum. [`train`](crate::train) puts all of this together and finds the settings on held-out
+//! examples.
 
 mod calibrate;
 mod crossfit;
 mod curvature;
 mod decode;
 mod descent;
+mod estimate;
 mod features;
 mod inputs;
 mod logistic;
@@ -29,6 +31,9 @@ mod part;
 #[cfg(test)]
 mod problem;
 mod pursuit;
+mod regions;
+mod sampled;
+mod subset;
 
 pub use calibrate::Calibration;
 pub(crate) use calibrate::platt;
@@ -42,6 +47,7 @@ pub use logistic::{Logistic, LogisticParams, LogisticReport};
 pub use objective::{Loss, Targets};
 pub(crate) use part::Part;
 pub(crate) use pursuit::{Dictionary, Pursuit};
+pub use sampled::Sampled;
 
 use crate::matrix::{MatRef, Matrix};
 use crate::solve::orth;

@@ -84,6 +84,15 @@ impl Targets<'_> {
         self.label_weights.map_or(1.0, |v| v[label])
     }
 
+    /// What the probabilities of an example count.
+    pub(crate) fn mass(&self, i: usize, loss: Loss) -> f32 {
+        let weight = self.example_weight(i);
+        match loss {
+            Loss::Independent => weight,
+            Loss::Softmax => weight * self.labels.entries(i).map(|(l, v)| v * self.label_weight(l)).sum::<f32>(),
+        }
+    }
+
     /// Σw of the examples, and of each label Σw over the examples that have it.
     pub(crate) fn totals(&self) -> (f64, Vec<f64>) {
         let mut totals = vec![0.0; self.count];
@@ -158,7 +167,7 @@ impl Objective<'_> {
                 .for_each(|(strip, z)| self.inputs.write(start + strip * STRIP, z));
             sum.par_iter_mut().for_each(|tile| scope.add_labels(start, z, width, tile));
             for (i, z) in z.chunks(width).enumerate() {
-                let mass = f64::from(scope.mass(start + i));
+                let mass = f64::from(self.targets.mass(start + i, self.loss));
                 all.iter_mut().zip(z).for_each(|(sum, z)| *sum += mass * f64::from(*z));
             }
         }
@@ -234,18 +243,6 @@ impl<'a> Scope<'a> {
         Scope { objective, place, offset, label_weights }
     }
 
-    /// What the probabilities of an example count.
-    fn mass(&self, i: usize) -> f32 {
-        let Objective { targets, loss, .. } = self.objective;
-        let weight = targets.example_weight(i);
-        match loss {
-            Loss::Independent => weight,
-            Loss::Softmax => {
-                weight * targets.labels.entries(i).map(|(l, value)| value * targets.label_weight(l)).sum::<f32>()
-            }
-        }
-    }
-
     /// What the offset of a label adds to the target, for each unit of mass.
     fn share(&self, place: usize) -> f64 {
         let weight = match self.objective.loss {
@@ -274,7 +271,7 @@ impl<'a> Scope<'a> {
     /// Turns the scores of an example into the derivative of the function by them.
     fn residual(&self, i: usize, row: &mut [f32]) {
         let Objective { targets, loss, keep, .. } = self.objective;
-        let (weight, mass) = (targets.example_weight(i), self.mass(i));
+        let (weight, mass) = (targets.example_weight(i), targets.mass(i, *loss));
         match loss {
             Loss::Independent => {
                 sigmoid_minus(row, &self.offset, &self.label_weights);

@@ -72,7 +72,8 @@ pub(super) fn write(
         metadata.insert(CHECKSUM_KIND.into(), BLOCKS.into());
         let mut end = 0;
         let place = |t: &Tensor<'_>| {
-            let start = std::mem::replace(&mut end, end + t.bytes.len());
+            let start = end;
+            end += t.bytes.len();
             ((start, end), t.name.to_owned(), directory_entry(t.name, t.dtype, &t.shape))
         };
         metadata.insert(DIRECTORY_CHECKSUM.into(), directory_checksum(tensors.iter().map(place).collect()));

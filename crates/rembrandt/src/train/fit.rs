@@ -9,7 +9,7 @@ use super::trial::{MOST_SCORES, Scored, Setting};
 use crate::data::{Dataset, Examples, Side, alike};
 use crate::head::{
     Calibration, Decoder, Descent, Folds, Head, Inputs, Logistic, LogisticParams, LogisticReport, Part, RandomFeatures,
-    Targets, add_intercept, out_of_fold,
+    Sampled, Targets, add_intercept, out_of_fold,
 };
 use crate::matrix::{MatRef, Matrix};
 use crate::metrics::Propensities;
@@ -55,6 +55,10 @@ impl TrainParams {
     /// The result is the same to the last bit for any number of threads, unless the time for tuning cut it short.
     pub fn fit(&self, data: &Dataset, tuning: &Tuning, run: &mut Run<'_>) -> Result<Trained> {
         self.check(data)?;
+        self.decided(data.shape()).fit_decided(data, tuning, run)
+    }
+
+    fn fit_decided(&self, data: &Dataset, tuning: &Tuning, run: &mut Run<'_>) -> Result<Trained> {
         let mut clock = Clock { last: Instant::now(), seconds: Vec::new() };
         let groups = match self.together {
             true => alike::groups(data)?,
@@ -71,6 +75,7 @@ impl TrainParams {
             atoms: self.atoms.or((atoms > 0).then_some(atoms)),
             ridge: Some(setting.ridge),
             logistic: self.logistic(&setting),
+            sampled: self.sampled(&setting),
             descent: self.descent(&setting),
             blend,
             features: setting.features,
@@ -166,6 +171,11 @@ impl TrainParams {
         if setting.features.is_some() {
             return Ok((self.descent(setting).fit(inputs, targets, run).map_err(named)?, None));
         }
+        if let Some(mut sampled) = self.sampled(setting) {
+            // A trial has few examples, and moving the weights of all labels is most of its work.
+            sampled.steps = if tolerance.is_some() { sampled.steps.div_ceil(2) } else { sampled.steps };
+            return Ok((sampled.fit(inputs, targets, run).map_err(named)?, None));
+        }
         let mut params = self.logistic(setting);
         params.tolerance = params.tolerance.max(tolerance.unwrap_or(0.0));
         let (model, report) = params.fit(inputs, targets, run).map_err(named)?;
@@ -180,6 +190,12 @@ impl TrainParams {
     fn logistic(&self, setting: &Setting) -> LogisticParams {
         let ridge = if setting.features.is_none() { setting.head_ridge } else { self.logistic.ridge };
         LogisticParams { ridge, loss: self.head.loss(), ..self.logistic }
+    }
+
+    /// How labels are sampled with a setting, if they are.
+    fn sampled(&self, setting: &Setting) -> Option<Sampled> {
+        let sampled = self.sampled.filter(|_| setting.features.is_none())?;
+        Some(Sampled { ridge: setting.head_ridge, loss: self.head.loss(), ..sampled })
     }
 
     fn descent(&self, setting: &Setting) -> Descent {

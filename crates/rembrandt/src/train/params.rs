@@ -8,7 +8,7 @@ use super::search::{MOST_DIMENSIONS, rotations};
 use super::trial::{MOST_DECIDING, MOST_EXAMPLES, MOST_SCORES, PARTS};
 use crate::data::{Dataset, Examples, Shape, Side};
 use crate::embed::{Embedder, Method};
-use crate::head::{Descent, FeatureParams, Kernel, LogisticParams, Loss};
+use crate::head::{Descent, FeatureParams, Kernel, LogisticParams, Loss, Sampled};
 use crate::metrics::Propensity;
 use crate::{Error, Rembrandt, Result};
 
@@ -24,7 +24,9 @@ const GRADIENTS: f64 = 30.0;
 const SPEED: f64 = 1e11;
 /// What nobody would mind waiting for.
 const NO_TIME: Duration = Duration::from_secs(1);
-/// A head is out of reach when it takes this many seconds or more.
+/// A head on h itself looks at some of the labels at a time where all of them would take this many seconds or more.
+const MOST_SECONDS: f64 = 1800.0;
+/// A head is out of reach when it takes this many seconds or more even so.
 const OUT_OF_REACH: f64 = 7200.0;
 
 /// The kind of head.
@@ -41,12 +43,13 @@ pub enum HeadKind {
 
 impl HeadKind {
     /// Softmax for data in which every example has one label, independent labels for all others; least squares when
-    /// there are so many examples and labels that training a head would take hours.
+    /// there are so many examples that training a head would take hours, even on some of the labels at a time.
     pub fn suited(data: &Dataset) -> Result<HeadKind> {
         let labels = data.labels()?;
         let single = (0..labels.rows()).all(|i| labels.view().row(i).0.len() == 1);
         let kind = if single { HeadKind::Softmax } else { HeadKind::Independent };
-        let (params, shape) = (TrainParams::new(kind), data.shape());
+        let shape = data.shape();
+        let params = TrainParams::new(kind).decided(shape);
         let seconds = params.head_work(shape, params.first_k(shape), None) / SPEED;
         Ok(if seconds < OUT_OF_REACH { kind } else { HeadKind::LeastSquares })
     }
@@ -75,6 +78,10 @@ pub struct TrainParams {
     /// How the head is trained on h itself; its ridge is where tuning begins. The kind of probabilities follows from the
     /// head, here and below.
     pub logistic: LogisticParams,
+    /// How the head is trained on h itself, with the ridge above, by looking at some of the labels at a time; absent: at
+    /// all of them, unless the examples and labels are so many that this would take half an hour or more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampled: Option<Sampled>,
     /// How the head is trained on random features; its ridge is where tuning begins.
     pub descent: Descent,
     /// Labels that the pursuit of [`Method::CsOmp`] takes at most; absent: as many as a mean example has; 0: there is no
@@ -115,6 +122,7 @@ impl TrainParams {
             ridge: None,
             embedding: Rembrandt { passes: 1, cg_steps: 7, ..Rembrandt::default() },
             logistic: LogisticParams { ridge: 16.0, ..LogisticParams::new(head.loss()) },
+            sampled: None,
             descent: Descent { loss: head.loss(), epochs, step, momentum: 0.5, shrink: 0.001, ..Descent::default() },
             atoms: None,
             blend: if head == HeadKind::Independent { 4.0 } else { 0.0 },
@@ -204,8 +212,22 @@ impl TrainParams {
 
     /// Operations that training the head takes, roughly.
     pub(super) fn head_work(&self, shape: Shape, k: usize, features: Option<&FeatureParams>) -> f64 {
-        let (width, sweeps) = features.map_or((k, GRADIENTS), |f| (f.count, self.descent.epochs as f64));
-        4.0 * shape.n as f64 * shape.c as f64 * width as f64 * sweeps
+        let (width, labels, sweeps) = match (features, &self.sampled) {
+            (Some(features), _) => (features.count, shape.c, self.descent.epochs as f64),
+            (None, Some(sampled)) => (k, sampled.labels.min(shape.c), sampled.epochs as f64),
+            (None, None) => (k, shape.c, GRADIENTS),
+        };
+        4.0 * shape.n as f64 * labels as f64 * width as f64 * sweeps
+    }
+
+    /// These parameters, with labels to sample where all of them would take too long.
+    pub(super) fn decided(&self, shape: Shape) -> TrainParams {
+        let long = || self.head_work(shape, self.first_k(shape), None) / SPEED >= MOST_SECONDS;
+        let sampled = match self.head {
+            HeadKind::LeastSquares => None,
+            _ => self.sampled.or_else(|| long().then(|| Sampled::new(self.head.loss()))),
+        };
+        TrainParams { sampled, ..self.clone() }
     }
 
     /// The random features to try.

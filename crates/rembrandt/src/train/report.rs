@@ -16,7 +16,7 @@ pub struct TrainReport {
     pub cut_short: bool,
     /// The embedding of all examples.
     pub embedding: embed::Report,
-    /// The head on h itself; absent for least squares and for random features.
+    /// The head on h itself; absent for least squares, random features and sampled labels.
     pub head: Option<LogisticReport>,
 }
 

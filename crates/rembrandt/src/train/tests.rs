@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use super::trial::{Setting, Trial};
 use super::{HeadKind, TrainParams, Trained, Tuning};
-use crate::data::{Dataset, Rows};
+use crate::data::{Dataset, Rows, Shape};
 use crate::embed::Method;
-use crate::head::{FeatureParams, Folds, Head};
+use crate::head::{FeatureParams, Folds, Head, Sampled};
 use crate::metrics::Propensity;
 use crate::{Error, Run};
 
@@ -257,4 +257,36 @@ fn bad_parameters_and_tiny_data_are_refused() {
     assert!(refused(&params, &data(1)).contains("1 examples are too few"), "{}", refused(&params, &data(1)));
     let result = params.fit(&data(200), &Tuning::off(), &mut Run::watched(|_| false));
     assert!(matches!(result, Err(Error::Cancelled)));
+}
+
+#[test]
+fn labels_are_sampled_where_all_of_them_would_take_too_long() {
+    let decided = |head, n: usize, c: usize| TrainParams::new(head).decided(Shape { n, d: 100_000, c }).sampled;
+    for head in [HeadKind::Softmax, HeadKind::Independent] {
+        assert_eq!(decided(head, 45_000, 4271), None);
+        assert_eq!(decided(head, 68_686, 24_565), None);
+        assert_eq!(decided(head, 587_537, 23_573), Some(Sampled::new(head.loss())));
+        assert_eq!(decided(head, 1_427_680, 54_515), Some(Sampled::new(head.loss())));
+        let own = Some(Sampled { labels: 3, ..Sampled::default() });
+        let given = TrainParams { sampled: own, ..TrainParams::new(head) };
+        assert_eq!(given.decided(Shape { n: 10, d: 10, c: 10 }).sampled, own);
+    }
+    assert_eq!(decided(HeadKind::LeastSquares, 1_427_680, 54_515), None);
+}
+
+#[test]
+fn heads_on_sampled_labels_are_trained_and_told_of() {
+    let data = Dataset::from_rows(&rows(400, |_| 0), D, C).unwrap();
+    for head in [HeadKind::Softmax, HeadKind::Independent] {
+        let whole = TrainParams::new(head);
+        let sampled = TrainParams { sampled: Some(Sampled { labels: 4, ..Sampled::default() }), ..whole.clone() };
+        let fit = |params: &TrainParams| params.fit(&data, &Tuning::off(), &mut Run::default()).unwrap();
+        let (whole, sampled) = (fit(&whole), fit(&sampled));
+        let found = sampled.params.sampled.unwrap();
+        assert_eq!((found.labels, found.loss, found.ridge), (4, head.loss(), sampled.params.logistic.ridge));
+        assert!(sampled.report.head.is_none() && whole.report.head.is_some());
+        assert!(sampled.report.held_out.p1 > whole.report.held_out.p1 - 0.05, "{:?}", sampled.report.held_out);
+        // What does not sample says nothing of it.
+        assert!(serde_json::json!(whole.params).get("sampled").is_none());
+    }
 }

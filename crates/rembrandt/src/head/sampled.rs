@@ -1,0 +1,333 @@
+//! Logistic heads for so many labels and examples that not even one gradient can be had: it takes 4·n·c·k operations.
+//!
+//! Examples near each other have the same likely labels, and nearly all others add nothing there. So the examples are
+//! divided into regions, and the examples of a region look at about `labels` labels: their own, the likely ones of
+//! the region, and some of all others that stand for the rest (`subset.rs`). What is likely in a region is found out by
+//! scoring a few of its examples against all labels, often at the beginning, when the weights change fast, and once in
+//! an epoch later. A step takes some examples of every region, so that its gradient varies little, and moves all weights:
+//!
+//! ```text
+//! M ← β M + (1−β) G,   V ← β′V + (1−β′) G²,   U ← U − length · M/√V        (Adam [1], each entry by itself)
+//! ```
+//!
+//! in the coordinates u = Lᵀw, in which the moments LLᵀ of the inputs are the identity. The step lengths go down to 0.
+//! An epoch takes about 4·n·`labels`·k operations, nearly all of them dense products of small matrices.
+//!
+//! 1. D. Kingma, J. Ba: Adam: a method for stochastic optimization. ICLR 2015.
+
+use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
+use faer::{Mat, Par};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::curvature::gram;
+use super::estimate::{Estimate, multiply};
+use super::inputs::Inputs;
+use super::logistic::{Logistic, Round, prior};
+use super::objective::{Loss, Targets};
+use super::regions::Regions;
+use super::subset::{Likely, Lottery, Subset};
+use crate::matrix::Matrix;
+use crate::{Error, Result, Run};
+
+/// Rows that tell the coordinates.
+const MOMENTS: usize = 65_536;
+/// Rows of a region, at most.
+const REGION: usize = 4096;
+/// Rows of a region that tell its likely labels.
+const TELLING: usize = 16;
+/// Regions whose gradients are held at a time.
+const WAVE: usize = 32;
+/// Labels of one task.
+const GROUP: usize = 64;
+/// β and β′.
+const MOMENTUM: f32 = 0.9;
+const MEMORY: f32 = 0.95;
+/// Keeps entries that never had a gradient where they are.
+const TINY: f32 = 1e-20;
+
+/// How to train a logistic head on some of the labels at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Sampled {
+    /// What kind of probabilities to predict.
+    pub loss: Loss,
+    /// Ridge λ, in examples, as [`LogisticParams`](super::LogisticParams) has it.
+    pub ridge: f64,
+    /// Labels that a region looks at in one step, besides those that its examples have.
+    pub labels: usize,
+    /// Times that every example is seen.
+    pub epochs: usize,
+    /// Steps of an epoch.
+    pub steps: usize,
+    /// Length of the first step, for each entry of the weights.
+    pub step: f32,
+    /// Seed of the order of the examples and of what is drawn.
+    pub seed: u64,
+}
+
+impl Default for Sampled {
+    fn default() -> Sampled {
+        Sampled::new(Loss::Independent)
+    }
+}
+
+impl Sampled {
+    /// The defaults. Labels that are independent of each other have noisier gradients, and take shorter steps.
+    pub fn new(loss: Loss) -> Sampled {
+        let step = match loss {
+            Loss::Independent => 0.015,
+            Loss::Softmax => 0.05,
+        };
+        Sampled { loss, ridge: 16.0, labels: 1024, epochs: 4, steps: 48, step, seed: 1 }
+    }
+}
+
+impl Sampled {
+    fn check(&self) -> Result<()> {
+        let refuse = |name, reason: &str| Err(Error::parameter(name, reason));
+        if !(self.ridge.is_finite() && self.ridge >= 0.0) {
+            return refuse("ridge", "must be a finite number, zero or more");
+        }
+        if self.labels == 0 {
+            return refuse("labels", "at least one must be looked at");
+        }
+        if self.epochs == 0 || self.steps == 0 {
+            return refuse("epochs", "at least one epoch of at least one step is needed");
+        }
+        if !(self.step.is_finite() && self.step > 0.0) {
+            return refuse("step", "must be a finite number above zero");
+        }
+        Ok(())
+    }
+
+    /// Finds the weights.
+    ///
+    /// The result is the same to the last bit for any number of threads. A label that no example has, or that all
+    /// have, gets the score of its frequency and no other weights.
+    pub fn fit(&self, inputs: Inputs<'_>, targets: Targets<'_>, run: &mut Run<'_>) -> Result<Logistic> {
+        self.check()?;
+        targets.check(inputs.rows())?;
+        let width = inputs.width();
+        let (total, counts) = targets.totals();
+        let all = match self.loss {
+            Loss::Independent => total,
+            Loss::Softmax => counts.iter().sum(),
+        };
+        let trained = |label: usize| counts[label] > 0.0 && counts[label] < all && targets.label_weight(label) > 0.0;
+        let mut plain = Matrix::zeros(targets.count, width);
+        for (label, count) in counts.iter().enumerate() {
+            plain.row_mut(label)[width - 1] = prior(*count, all, self.loss);
+        }
+        let frequency: Vec<f64> =
+            counts.iter().enumerate().map(|(label, count)| if trained(label) { *count } else { 0.0 }).collect();
+        if frequency.iter().all(|count| *count == 0.0) {
+            return Ok(Logistic { loss: self.loss, weights: plain });
+        }
+        run.begin((self.epochs * self.steps) as u64);
+        let coordinates = Coordinates::new(self.ridge, &inputs, &targets, &frequency)?;
+        let estimate = Estimate { inputs, targets, loss: self.loss, coordinates: coordinates.inward.clone() };
+        let lottery = Lottery::new(&frequency, self.labels);
+        let regions = Regions::new(inputs.h(), REGION);
+        let mut moving = Moving::new(coordinates.enter(&plain), &coordinates, &frequency);
+        self.descend(&estimate, &lottery, &regions, total, &mut moving, run)?;
+        let found = coordinates.leave(&moving.weights);
+        for label in (0..targets.count).filter(|label| trained(*label)) {
+            plain.row_mut(label).copy_from_slice(found.row(label));
+        }
+        Ok(Logistic { loss: self.loss, weights: plain })
+    }
+
+    fn descend(
+        &self,
+        estimate: &Estimate<'_>,
+        lottery: &Lottery,
+        regions: &Regions,
+        total: f64,
+        moving: &mut Moving<'_>,
+        run: &mut Run<'_>,
+    ) -> Result<()> {
+        let all = self.epochs * self.steps;
+        let (mut refresh, mut likely) = (0, Vec::new());
+        for epoch in 0..self.epochs {
+            let seed = self.seed.wrapping_add(epoch as u64);
+            let order: Vec<Vec<u32>> =
+                (0..regions.count()).into_par_iter().map(|region| shuffled(regions.rows(region), seed)).collect();
+            for part in 0..self.steps {
+                let step = epoch * self.steps + part;
+                if step == refresh {
+                    likely = tell(estimate, lottery, &order, &moving.weights);
+                    refresh += step.clamp(1, self.steps);
+                }
+                let of = |rows: &Vec<u32>| [part, part + 1].map(|p| p * rows.len() / self.steps);
+                let rows: Vec<&[u32]> = order.iter().map(|rows| &rows[of(rows)[0]..of(rows)[1]]).collect();
+                let weight = |i: &u32| f64::from(estimate.targets.example_weight(*i as usize));
+                let share = rows.iter().flat_map(|rows| *rows).map(weight).sum::<f64>() / total;
+                if share > 0.0 {
+                    moving.gather(estimate, lottery, &likely, &rows, self.seed.wrapping_add((step as u64) << 32));
+                    moving.advance(share, self.step * (1.0 - step as f32 / all as f32));
+                }
+                run.advance("head", 1)?;
+            }
+            if moving.weights.as_slice().iter().any(|w| !w.is_finite()) {
+                return Err(Error::parameter(
+                    "step",
+                    "the weights of the head grew beyond all bounds: make it smaller",
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The rows in an order that depends on the seed.
+fn shuffled(rows: &[u32], seed: u64) -> Vec<u32> {
+    let mut rows = rows.to_vec();
+    rows.sort_by_cached_key(|i| xxh3_64_with_seed(&i.to_le_bytes(), seed));
+    rows
+}
+
+/// The likely labels of every region, as its first rows tell them.
+fn tell(estimate: &Estimate<'_>, lottery: &Lottery, order: &[Vec<u32>], weights: &Matrix) -> Vec<Likely> {
+    let of = |rows: &Vec<u32>| match lottery.leaves_out() {
+        true => lottery.likely(&estimate.sizes(weights, &rows[..TELLING.min(rows.len())])),
+        false => Likely::default(),
+    };
+    order.par_iter().map(of).collect()
+}
+
+/// Weights on their way.
+struct Moving<'a> {
+    weights: Matrix,
+    coordinates: &'a Coordinates,
+    /// Labels with a count above 0 are trained.
+    frequency: &'a [f64],
+    /// The gradient of some examples, without the ridge.
+    gradient: Vec<f64>,
+    /// M and V.
+    first: Matrix,
+    second: Matrix,
+    /// Steps taken.
+    steps: i32,
+}
+
+impl<'a> Moving<'a> {
+    fn new(weights: Matrix, coordinates: &'a Coordinates, frequency: &'a [f64]) -> Moving<'a> {
+        let (count, width) = (weights.rows(), weights.cols());
+        let [first, second] = [0; 2].map(|_| Matrix::zeros(count, width));
+        Moving { weights, coordinates, frequency, gradient: vec![0.0; count * width], first, second, steps: 0 }
+    }
+
+    /// The gradient of some rows of every region. Regions are worked on side by side and added up in their order.
+    fn gather(&mut self, estimate: &Estimate<'_>, lottery: &Lottery, likely: &[Likely], rows: &[&[u32]], seed: u64) {
+        let width = self.weights.cols();
+        self.gradient.par_chunks_mut(GROUP * width).for_each(|sum| sum.fill(0.0));
+        let weights = &self.weights;
+        let regions: Vec<usize> = (0..rows.len()).filter(|region| !rows[*region].is_empty()).collect();
+        for wave in regions.chunks(WAVE) {
+            let of = |region: &usize| {
+                let rows = rows[*region];
+                let held = rows.iter().flat_map(|i| estimate.targets.labels.row(*i as usize).0).copied();
+                let subset = lottery.draw(&likely[*region], held, seed.wrapping_add(*region as u64));
+                let gradient = estimate.gradient(weights, rows, &subset);
+                (subset, gradient)
+            };
+            let found: Vec<(Subset, Vec<f32>)> = wave.par_iter().map(of).collect();
+            self.gradient.par_chunks_mut(GROUP * width).enumerate().for_each(|(group, sums)| {
+                let base = group * GROUP;
+                for (subset, gradient) in &found {
+                    let from = subset.labels.partition_point(|label| (*label as usize) < base);
+                    let members = subset.labels[from..].iter().map(|label| *label as usize - base);
+                    for (place, rows) in members.zip(gradient[from * width..].chunks(width)) {
+                        let Some(sum) = sums.get_mut(place * width..(place + 1) * width) else { break };
+                        sum.iter_mut().zip(rows).for_each(|(sum, g)| *sum += f64::from(*g));
+                    }
+                }
+            });
+        }
+    }
+
+    /// One step with the gradient of a share of all examples.
+    fn advance(&mut self, share: f64, length: f32) {
+        self.steps += 1;
+        // Averages that began at 0 are too small at first.
+        let [fresh, even] = [MOMENTUM, MEMORY].map(|beta| 1.0 - beta.powi(self.steps));
+        let width = self.weights.cols();
+        let (penalty, gradient, frequency) = (&self.coordinates.penalty, &self.gradient, self.frequency);
+        let weights = self.weights.as_mut_slice().par_chunks_mut(GROUP * width);
+        let first = self.first.as_mut_slice().par_chunks_mut(GROUP * width);
+        let second = self.second.as_mut_slice().par_chunks_mut(GROUP * width);
+        weights.zip(first).zip(second).enumerate().for_each(|(group, ((w, m), v))| {
+            let mut g = vec![0f32; w.len()];
+            multiply(w, penalty.as_ref(), &mut g);
+            let rows = w.chunks_mut(width).zip(m.chunks_mut(width)).zip(v.chunks_mut(width)).zip(g.chunks_mut(width));
+            for (i, (((w, m), v), g)) in rows.enumerate() {
+                let label = group * GROUP + i;
+                if frequency[label] == 0.0 {
+                    continue;
+                }
+                let sums = &gradient[label * width..(label + 1) * width];
+                g.iter_mut().zip(sums).for_each(|(g, sum)| *g += (sum / share) as f32);
+                for (((w, m), v), g) in w.iter_mut().zip(m).zip(v).zip(g) {
+                    *m = MOMENTUM * *m + (1.0 - MOMENTUM) * *g;
+                    *v = MEMORY * *v + (1.0 - MEMORY) * *g * *g;
+                    *w -= length * (*m / fresh) / ((*v / even).sqrt() + TINY);
+                }
+            }
+        });
+    }
+}
+
+/// The coordinates u = Lᵀw, in which the moments of the inputs L⁻¹z are about the identity.
+struct Coordinates {
+    /// L⁻ᵀ: z·L⁻ᵀ are the inputs.
+    inward: Mat<f32>,
+    /// L: w·L are the weights.
+    lower: Mat<f32>,
+    /// L⁻¹: u·L⁻¹ are the weights again.
+    outward: Mat<f32>,
+    /// ρ L⁻¹DL⁻ᵀ, where D leaves out the constant: u times this is the gradient of the ridge.
+    penalty: Mat<f32>,
+}
+
+impl Coordinates {
+    fn new(ridge: f64, inputs: &Inputs<'_>, targets: &Targets<'_>, frequency: &[f64]) -> Result<Coordinates> {
+        let width = inputs.width();
+        let gram = gram(inputs, targets, MOMENTS, &mut |_| Ok(()))?;
+        let mean = (0..width - 1).map(|i| gram[(i, i)]).sum::<f64>() / (width - 1).max(1) as f64;
+        let rho = ridge * mean;
+        let trained: Vec<f64> = frequency.iter().copied().filter(|count| *count > 0.0).collect();
+        let lower = Round::new(&gram, rho, mean, &trained)?.lower;
+        let mut inverse = Mat::<f64>::identity(width, width);
+        solve_lower_triangular_in_place(lower.as_ref(), inverse.as_mut(), Par::Seq);
+        let mut penalty = Mat::from_fn(width, width, |i, j| if i == j && i < width - 1 { rho } else { 0.0 });
+        solve_lower_triangular_in_place(lower.as_ref(), penalty.as_mut(), Par::Seq);
+        // (L⁻¹D)ᵀ = DL⁻ᵀ, and once more from the left.
+        let mut penalty = penalty.transpose().to_owned();
+        solve_lower_triangular_in_place(lower.as_ref(), penalty.as_mut(), Par::Seq);
+        let single = |from: &Mat<f64>| Mat::from_fn(width, width, |i, j| from[(i, j)] as f32);
+        let inward = single(&inverse.transpose().to_owned());
+        Ok(Coordinates { inward, lower: single(&lower), outward: single(&inverse), penalty: single(&penalty) })
+    }
+
+    fn enter(&self, weights: &Matrix) -> Matrix {
+        each(weights, &self.lower)
+    }
+
+    fn leave(&self, weights: &Matrix) -> Matrix {
+        each(weights, &self.outward)
+    }
+}
+
+/// All rows times a matrix.
+fn each(rows: &Matrix, by: &Mat<f32>) -> Matrix {
+    let width = rows.cols();
+    let mut out = Matrix::zeros(rows.rows(), width);
+    let parts = out.as_mut_slice().par_chunks_mut(GROUP * width).zip(rows.as_slice().par_chunks(GROUP * width));
+    parts.for_each(|(out, rows)| multiply(rows, by.as_ref(), out));
+    out
+}
+
+#[cfg(test)]
+mod tests;
