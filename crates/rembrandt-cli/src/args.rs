@@ -214,7 +214,7 @@ pub struct ParamArgs {
     /// projection is for rows divided likewise [default: none]
     #[arg(long, value_name = "SIZE", value_parser = choice(ROW_SCALES))]
     scale_rows: Option<RowScale>,
-    /// Append a constant feature; has no effect with --center
+    /// Append a constant feature; has no effect with --center [default: only where train has --method cs-omp]
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     bias: Option<bool>,
     /// Subtract the column means of features and labels

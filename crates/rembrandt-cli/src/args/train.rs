@@ -172,8 +172,7 @@ impl TrainArgs {
 
     /// Parameters of the library for an embedding and a kind of head, and what to choose of them.
     pub fn params(&self, method: Method, kind: HeadKind) -> (TrainParams, Tuning) {
-        let mut params = TrainParams::new(kind);
-        params.method = method;
+        let mut params = TrainParams::with(method, kind);
         params.embedding = self.params.over(params.embedding);
         (params.k, params.ridge) = (self.params.given_k(), self.params.given_ridge());
         let head = &self.head;

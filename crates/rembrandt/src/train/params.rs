@@ -111,7 +111,7 @@ impl TrainParams {
     pub const FEATURES: FeatureParams =
         FeatureParams { kernel: Kernel::Gaussian, quasi: true, count: 1000, bandwidth: 4.0, seed: 1 };
 
-    /// The defaults for a kind of head.
+    /// The defaults of Rembrandt for a kind of head.
     pub fn new(head: HeadKind) -> TrainParams {
         // Under softmax labels depend on each other, and the way to the optimum is longer.
         let (step, epochs) = if head == HeadKind::Softmax { (3.0, 10) } else { (1.0, 3) };
@@ -132,6 +132,14 @@ impl TrainParams {
             propensity: None,
             label_weights: None,
         }
+    }
+
+    /// The defaults for a method and a kind of head. A pursuit has no constants that would tell how frequent labels are,
+    /// as all other heads or regressions do, so its regression gets one.
+    pub fn with(method: Method, head: HeadKind) -> TrainParams {
+        let defaults = TrainParams::new(head);
+        let embedding = Rembrandt { bias: method == Method::CsOmp, ..defaults.embedding };
+        TrainParams { method, embedding, ..defaults }
     }
 
     /// Checks everything against the data, before any work.

@@ -53,11 +53,10 @@ fn everything() -> Tuning {
 
 /// Every method with the head that it has by default, and with a logistic one where that is possible.
 fn methods() -> Vec<TrainParams> {
-    let with = |method, head| TrainParams { method, ..TrainParams::new(head) };
-    let mut all = vec![with(Method::CsOmp, HeadKind::LeastSquares)];
+    let mut all = vec![TrainParams::with(Method::CsOmp, HeadKind::LeastSquares)];
     for method in [Method::Rembrandt, Method::Cs, Method::Pca, Method::Plst, Method::Cplst] {
-        all.push(with(method, HeadKind::LeastSquares));
-        all.push(with(method, HeadKind::Independent));
+        all.push(TrainParams::with(method, HeadKind::LeastSquares));
+        all.push(TrainParams::with(method, HeadKind::Independent));
     }
     all
 }
@@ -184,6 +183,16 @@ fn labels_that_most_examples_have_are_ranked_by_the_mean() {
             assert!((0..300).all(|i| (scores.row(i)[label] - share).abs() < 0.02), "{method:?}, label {label}");
         }
     }
+}
+
+#[test]
+fn only_a_pursuit_has_a_constant_feature_by_default() {
+    for params in methods() {
+        assert_eq!(params.embedding.bias, params.method == Method::CsOmp);
+    }
+    let (rembrandt, new) =
+        (TrainParams::with(Method::Rembrandt, HeadKind::Softmax), TrainParams::new(HeadKind::Softmax));
+    assert_eq!(rembrandt, new);
 }
 
 #[test]
