@@ -53,6 +53,24 @@ fn separate_clusters_are_told_apart() {
 }
 
 #[test]
+fn the_scale_of_the_features_does_not_matter() {
+    let scaled = |by: f32| {
+        let mut rows = Rows::new();
+        for (features, labels) in clusters(200) {
+            features.iter().for_each(|id| rows.x.push(*id, by));
+            labels.iter().for_each(|label| rows.y.push(*label, 1.0));
+            rows.x.end_row();
+            rows.y.end_row();
+        }
+        let forest = fit(&few(4), &Dataset::from_rows(&rows, 22, 16).unwrap());
+        (forest.summary(), forest.rank(&[0, 1], Some(&[by, by]), ALL))
+    };
+    // Powers of two, which rounding leaves alone.
+    assert_eq!(scaled(1.0), scaled(1.0 / 1024.0));
+    assert_eq!(scaled(1.0), scaled(64.0));
+}
+
+#[test]
 fn only_what_is_wanted_is_ranked() {
     let forest = fit(&few(3), &data(&clusters(200), 22, 16));
     let all = forest.rank(&[0, 1], None, ALL);
