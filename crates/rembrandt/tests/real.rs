@@ -119,17 +119,18 @@ fn trees_rank_the_tags_of_bibtex() {
     let read = |path: &Path| Dataset::read(path, &Default::default(), &mut |_, _| true).unwrap().0;
     let (data, test) = (read(&path), read(&path.with_file_name("test.txt.zst")));
     let (x, y) = (test.features().unwrap(), test.labels().unwrap());
-    let precision = |rank: &dyn Fn(&[u32], Option<&[f32]>, Wanted<'_>) -> Vec<(u32, f32)>| {
-        let first = Wanted { top: 1, labels: None };
-        let hit = |i: &usize| {
-            let (ids, values) = x.view().row(*i);
-            rank(ids, values, first).first().is_some_and(|(label, _)| y.view().row(*i).0.contains(label))
-        };
+    let precision = |best: &dyn Fn(usize) -> Vec<(u32, f32)>| {
+        let hit = |i: &usize| best(*i).first().is_some_and(|(label, _)| y.view().row(*i).0.contains(label));
         (0..x.rows()).filter(hit).count() as f64 / x.rows() as f64
     };
     let forest = FastXmlParams { trees: 10, ..Default::default() }.fit(&data, &mut Run::default()).unwrap();
     let parted = LpsrParams::default().fit(&data, &mut Run::default()).unwrap();
-    let found = [precision(&|i, v, w| forest.rank(i, v, w)), precision(&|i, v, w| parted.rank(i, v, w))];
+    let first = Wanted { top: 1, labels: None };
+    let row = |i: usize| x.view().row(i);
+    let found = [
+        precision(&|i| forest.rank(row(i).0, row(i).1, first)),
+        precision(&|i| parted.rank(row(i).0, row(i).1, first)),
+    ];
     println!("bibtex, precision at 1 of ten trees of FastXML and of LPSR-NB: {found:.3?}");
     assert!(found[0] > 0.56 && found[1] > 0.52, "{found:?}");
 }
