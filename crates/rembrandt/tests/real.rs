@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use rembrandt::data::Dataset;
 use rembrandt::embed::{Preset, energy_dimension};
 use rembrandt::reproduce::{Experiment, Figure, Metric};
+use rembrandt::tree::{FastXmlParams, LpsrParams, Wanted};
 use rembrandt::{Examples, Matrix, Rembrandt, Run, Side};
 
 /// The training file of a data set, or nothing and a line that says so.
@@ -110,4 +111,26 @@ fn yeast_with_the_authors_settings_gives_their_figures() {
         assert!(good, "{figure:?}");
         assert!(figure.low < figure.ours && figure.ours < figure.high, "{figure:?}");
     }
+}
+
+#[test]
+fn trees_rank_the_tags_of_bibtex() {
+    let Some(path) = train("bibtex") else { return };
+    let read = |path: &Path| Dataset::read(path, &Default::default(), &mut |_, _| true).unwrap().0;
+    let (data, test) = (read(&path), read(&path.with_file_name("test.txt.zst")));
+    let (x, y) = (test.features().unwrap(), test.labels().unwrap());
+    let precision = |best: &dyn Fn(usize) -> Vec<(u32, f32)>| {
+        let hit = |i: &usize| best(*i).first().is_some_and(|(label, _)| y.view().row(*i).0.contains(label));
+        (0..x.rows()).filter(hit).count() as f64 / x.rows() as f64
+    };
+    let forest = FastXmlParams { trees: 10, ..Default::default() }.fit(&data, &mut Run::default()).unwrap();
+    let parted = LpsrParams::default().fit(&data, &mut Run::default()).unwrap();
+    let first = Wanted { top: 1, labels: None };
+    let row = |i: usize| x.view().row(i);
+    let found = [
+        precision(&|i| forest.rank(row(i).0, row(i).1, first)),
+        precision(&|i| parted.rank(row(i).0, row(i).1, first)),
+    ];
+    println!("bibtex, precision at 1 of ten trees of FastXML and of LPSR-NB: {found:.3?}");
+    assert!(found[0] > 0.56 && found[1] > 0.52, "{found:?}");
 }

@@ -20,7 +20,7 @@ pub(super) struct Lookup<'a> {
 impl<'a> Lookup<'a> {
     /// Of features with values, or with all values 1, divided as `scale` says.
     pub fn new(ids: &'a [u32], values: Option<&'a [f32]>, scale: RowScale) -> Lookup<'a> {
-        let bits = (8 * ids.len().max(1)).next_power_of_two().trailing_zeros();
+        let bits = (8 * ids.len().max(1)).next_power_of_two().trailing_zeros().min(32);
         let mut lookup = Lookup {
             ids,
             values,

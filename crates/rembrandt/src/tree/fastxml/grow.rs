@@ -25,6 +25,9 @@ pub(super) struct Forest<'a> {
     y: Csr,
     /// What the values of each row are multiplied by.
     factors: Vec<f64>,
+    /// One over the root mean square of the values that are stored, after that: the logistic regressions see values in
+    /// this unit, so that a cost means the same on features of any scale.
+    unit: f64,
     weights: Option<Vec<f32>>,
     /// I(y) of every example.
     ideal: Vec<f64>,
@@ -35,9 +38,13 @@ impl<'a> Forest<'a> {
     pub fn new(params: &'a FastXmlParams, data: &Dataset) -> Result<Forest<'a>> {
         let (x, y) = (data.features()?, data.labels()?);
         let rows = || 0..x.rows();
-        let factors = rows().map(|i| x.view().row(i)).map(|(ids, v)| factor(params.row_scale, ids.len(), v)).collect();
+        let factors: Vec<f64> =
+            rows().map(|i| x.view().row(i)).map(|(ids, v)| factor(params.row_scale, ids.len(), v)).collect();
+        let square = |i: usize| x.view().entries(i).map(|(_, v)| (factors[i] * f64::from(v)).powi(2)).sum::<f64>();
+        let mean = rows().map(square).sum::<f64>() / x.nnz().max(1) as f64;
+        let unit = if mean > 0.0 { mean.sqrt().recip() } else { 1.0 };
         let ideal = rows().map(|i| inverse_ideal(y.view().row(i).0.len())).collect();
-        Ok(Forest { params, shape: data.shape(), x, y, factors, weights: data.weights()?, ideal })
+        Ok(Forest { params, shape: data.shape(), x, y, factors, unit, weights: data.weights()?, ideal })
     }
 
     fn weight(&self, example: u32) -> f64 {
@@ -190,7 +197,8 @@ impl<'a> Tree<'a> {
         let Columns { ptr, rows, values } = &columns;
         let mut solution = Problem { ptr, rows, values, positive: right, costs: &costs }.solve(limits);
         let bias = solution.pop().unwrap_or(0.0) as f32;
-        let found = present.iter().zip(solution).map(|(id, w)| (*id, w as f32)).filter(|(_, w)| *w != 0.0);
+        let found =
+            present.iter().zip(solution).map(|(id, w)| (*id, finite(w * self.forest.unit))).filter(|(_, w)| *w != 0.0);
         let mut weights: Vec<(u32, f32)> = found.collect();
         weights.sort_unstable_by_key(|(id, _)| *id);
         (0..).zip(&weights).for_each(|(place, (id, _))| self.features[*id as usize] = place);
@@ -224,7 +232,8 @@ impl<'a> Tree<'a> {
             for (j, id) in ids.iter().enumerate() {
                 let place = &mut next[self.features[*id as usize] as usize];
                 rows[*place as usize] = row;
-                values[*place as usize] = (forest.factors[*i as usize] * held.map_or(1.0, |v| f64::from(v[j]))) as f32;
+                let value = forest.factors[*i as usize] * held.map_or(1.0, |v| f64::from(v[j]));
+                values[*place as usize] = (forest.unit * value) as f32;
                 *place += 1;
             }
         }
@@ -273,4 +282,9 @@ struct Columns {
     ptr: Vec<u32>,
     rows: Vec<u32>,
     values: Vec<f32>,
+}
+
+/// A number as `f32`, the largest when it is beyond: features may be so small that their weights are.
+fn finite(v: f64) -> f32 {
+    (v as f32).clamp(f32::MIN, f32::MAX)
 }

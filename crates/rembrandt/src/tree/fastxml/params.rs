@@ -21,7 +21,8 @@ pub struct FastXmlParams {
     /// Labels that a leaf keeps at most, the most frequent.
     pub leaf_labels: usize,
     /// C of the logistic regression at a node: what a mistake costs, relative to the size of the weights. More makes
-    /// hyperplanes less sparse.
+    /// hyperplanes less sparse. It holds for features whose stored values have a root mean square of 1, and others are
+    /// taken in that unit: otherwise rows of length 1 would be split no more where values of 1 still are.
     pub cost: f64,
     /// What the features of an example are divided by, in training and prediction alike.
     pub row_scale: RowScale,

@@ -22,7 +22,7 @@ fn clusters(n: u32) -> Vec<(Vec<u32>, Vec<u32>)> {
     let example = |i: u32| {
         let cluster = i % 8;
         let noise = 16 + (i * 7 + i / 8) % 6;
-        let labels = if i % 3 == 0 { vec![2 * cluster] } else { vec![2 * cluster, 2 * cluster + 1] };
+        let labels = if i.is_multiple_of(3) { vec![2 * cluster] } else { vec![2 * cluster, 2 * cluster + 1] };
         (vec![2 * cluster, 2 * cluster + 1, noise], labels)
     };
     (0..n).map(example).collect()
@@ -50,6 +50,24 @@ fn separate_clusters_are_told_apart() {
             assert!(best.iter().all(|(_, p)| (0.0..=1.0).contains(p)));
         }
     }
+}
+
+#[test]
+fn the_scale_of_the_features_does_not_matter() {
+    let scaled = |by: f32| {
+        let mut rows = Rows::new();
+        for (features, labels) in clusters(200) {
+            features.iter().for_each(|id| rows.x.push(*id, by));
+            labels.iter().for_each(|label| rows.y.push(*label, 1.0));
+            rows.x.end_row();
+            rows.y.end_row();
+        }
+        let forest = fit(&few(4), &Dataset::from_rows(&rows, 22, 16).unwrap());
+        (forest.summary(), forest.rank(&[0, 1], Some(&[by, by]), ALL))
+    };
+    // Powers of two, which rounding leaves alone.
+    assert_eq!(scaled(1.0), scaled(1.0 / 1024.0));
+    assert_eq!(scaled(1.0), scaled(64.0));
 }
 
 #[test]

@@ -170,9 +170,12 @@ impl<'a> Fit<'a> {
             let sum = self.scores(scorer, i, &mut all);
             let score = |label: &u32| per_feature(all[*label as usize], sum) as f32;
             let scores: Vec<(u32, f32)> = (0..).zip(labels.iter().map(score)).collect();
+            // A label that no other example has cannot be known here: it is neither right nor wrong.
+            let known = || scores.iter().copied().filter(|(_, score)| score.is_finite());
             let held = self.y.view().row(i).0;
-            let truth = (0..labels.len() as u32).filter(|j| held.binary_search(&labels[*j as usize]).is_ok()).collect();
-            let order = rank_candidates(scores.iter().copied(), usize::MAX / 2);
+            let is_true = |label: &u32| held.binary_search(&labels[*label as usize]).is_ok();
+            let truth = known().map(|(label, _)| label).filter(is_true).collect();
+            let order = rank_candidates(known(), usize::MAX / 2);
             ranked.push(Ranked { order, truth, weight: self.weight(i) });
             scored.push(scores);
             if !work.tick(0) {

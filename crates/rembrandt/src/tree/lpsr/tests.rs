@@ -30,7 +30,7 @@ fn clusters(n: u32) -> Vec<Example> {
     let example = |i: u32| {
         let cluster = i % 8;
         let noise = 16 + (i * 7 + i / 8) % 6;
-        let labels = if i % 3 == 0 { vec![2 * cluster] } else { vec![2 * cluster, 2 * cluster + 1] };
+        let labels = if i.is_multiple_of(3) { vec![2 * cluster] } else { vec![2 * cluster, 2 * cluster + 1] };
         (vec![(2 * cluster, 1.0), (2 * cluster + 1, 2.0), (noise, 0.5)], labels)
     };
     (0..n).map(example).collect()
