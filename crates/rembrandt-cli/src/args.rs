@@ -282,6 +282,7 @@ impl ParamArgs {
     fn for_trees(&self) -> impl Iterator<Item = (&'static str, serde_json::Value)> {
         let all = [
             ("passes", serde_json::json!(self.passes)),
+            ("ridge", serde_json::json!(self.ridge)),
             ("tolerance", serde_json::json!(self.tolerance)),
             ("row_scale", serde_json::json!(self.scale_rows)),
             ("seed", serde_json::json!(self.seed)),

@@ -84,8 +84,9 @@ pub struct HeadArgs {
     /// Ridge of the head: in examples or, with random features, relative to their mean square [default: chosen]
     #[arg(long, value_name = "NUMBER", value_parser = parse_ridge)]
     head_ridge: Option<f64>,
-    /// Times that the training of a head on random features sees every example [default: 3, with lr 10]
-    #[arg(long, value_name = "N", requires = "random_features")]
+    /// Times that the training of a head on random features, or of a label-tree, sees every example [default: 3, with lr
+    /// 10; label-tree 20]
+    #[arg(long, value_name = "N")]
     epochs: Option<usize>,
     /// Labels that the training of a head on h itself looks at in one step, besides those that the examples have
     /// [default: all, or 1024 where that would take half an hour or more]
@@ -119,11 +120,19 @@ pub struct HeadArgs {
 }
 
 impl HeadArgs {
+    /// Passes over the examples that were asked for.
+    pub(super) fn epochs(&self) -> Option<usize> {
+        self.epochs
+    }
+
     /// The first option that would have no effect beside the others, given the kind of head if that is known.
     fn useless(&self, kind: Option<HeadKind>) -> Option<(&'static str, &'static str)> {
         let no_features = self.random_features == Some(RandomFeatures(None));
         let given = [("bandwidth", self.bandwidth.is_some()), ("epochs", self.epochs.is_some())];
         let for_features = given.into_iter().find(|(_, given)| no_features && *given);
+        if self.epochs.is_some() && self.random_features.is_none() {
+            return Some(("epochs", "is for random features: add --random-features, or leave it out"));
+        }
         if self.sampled_labels.is_some() && self.random_features.is_some_and(|features| features.0.is_some()) {
             return Some(("sampled_labels", "is for a head on h itself: leave it out, or leave out --random-features"));
         }

@@ -1,11 +1,11 @@
 //! What can be typed for the methods that make trees, and how it becomes parameters of the library.
 
 use clap::Args;
-use rembrandt::tree::{TreeMethod, TreeParams};
+use rembrandt::tree::{Affinity, Smoothing, TreeMethod, TreeParams};
 use rembrandt::{Error, Result};
 use serde_json::{Value, json};
 
-use super::TrainArgs;
+use super::{TrainArgs, choice};
 
 /// Parameters of trees. Whatever is not given is the default of the library.
 #[derive(Args, Default)]
@@ -23,13 +23,13 @@ pub struct TreeArgs {
     /// fastxml: what a mistake costs at a node; more makes hyperplanes less sparse [default: 1]
     #[arg(long, value_name = "NUMBER")]
     cost: Option<f64>,
-    /// fastxml, lpsr: levels at most [default: 60]
+    /// Levels: at most so many of fastxml and lpsr, exactly so many of label-tree [default: 60 and 2]
     #[arg(long, value_name = "N")]
     depth: Option<usize>,
     /// Nodes at most [default: lomtree: 16 for each label; others: as many as memory is sure to hold]
     #[arg(long, value_name = "N")]
     nodes: Option<usize>,
-    /// lomtree: length of the steps of the regressors [default: 1]
+    /// lomtree, label-tree: length of the steps of the regressors [default: 1 and 2]
     #[arg(long, value_name = "NUMBER")]
     step: Option<f64>,
     /// lomtree: mistakes that a leaf must have made to be split [default: 5]
@@ -42,7 +42,32 @@ pub struct TreeArgs {
     /// lomtree: the regressors share a table of at most 2^BITS numbers [default: 24]
     #[arg(long, value_name = "BITS")]
     bits: Option<u32>,
+    /// lpsr: count a feature of an example once, whatever its value, or take values for counts [default: true]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    presence: Option<bool>,
+    /// lpsr: what is added to the count of every label and feature [default: 1]
+    #[arg(long, value_name = "NUMBER")]
+    laplace: Option<f64>,
+    /// lpsr: how that is spread over the features, evenly or as they occur [default: uniform]
+    #[arg(long, value_parser = choice(SMOOTHINGS))]
+    smoothing: Option<Smoothing>,
+    /// label-tree: children of a node [default: twice the root, of degree --depth, of the number of labels]
+    #[arg(long, value_name = "N")]
+    branching: Option<usize>,
+    /// label-tree: nodes of a level that are followed, 1 for greedy descent [default: 6]
+    #[arg(long, value_name = "N")]
+    beam: Option<usize>,
+    /// label-tree: dimensions that nodes score examples in [default: the features up to 512 of them, else 100]
+    #[arg(long, value_name = "N")]
+    rank: Option<usize>,
+    /// label-tree: labels belong together that have like embeddings, or that one-vs-rest classifiers confuse [default:
+    /// embedding]
+    #[arg(long, value_parser = choice(AFFINITIES))]
+    affinity: Option<Affinity>,
 }
+
+const SMOOTHINGS: &[(&str, Smoothing)] = &[("uniform", Smoothing::Uniform), ("background", Smoothing::Background)];
+const AFFINITIES: &[(&str, Affinity)] = &[("embedding", Affinity::Embedding), ("confusion", Affinity::Confusion)];
 
 impl TreeArgs {
     /// What was given, by the names of the library.
@@ -58,6 +83,13 @@ impl TreeArgs {
             ("patience", json!(self.patience)),
             ("swap_resistance", json!(self.swap_resistance)),
             ("bits", json!(self.bits)),
+            ("presence", json!(self.presence)),
+            ("laplace", json!(self.laplace)),
+            ("smoothing", json!(self.smoothing)),
+            ("branching", json!(self.branching)),
+            ("beam", json!(self.beam)),
+            ("rank", json!(self.rank)),
+            ("affinity", json!(self.affinity)),
         ];
         all.into_iter().filter(|(_, value)| !value.is_null())
     }
@@ -76,6 +108,7 @@ impl TrainArgs {
         }
         let mut given: Vec<(&str, Value)> = self.trees.given().collect();
         given.extend(self.params.for_trees());
+        given.extend(self.head.epochs().map(|epochs| ("epochs", json!(epochs))));
         given.into_iter().for_each(|(name, value)| drop(fields.insert(name.to_owned(), value)));
         // Types of the options are those of the fields.
         serde_json::from_value(Value::Object(fields)).map_err(|e| Error::Data(format!("an option of {name}: {e}")))
