@@ -4,8 +4,10 @@
 //! type that ranks the labels of one example at a time. Fitted trees are flat arrays without pointers, so that a model
 //! file holds them as they are; [`Arrays`] is how they go in and out.
 
+pub mod label_tree;
 pub mod lomtree;
 mod single;
+mod unit_row;
 
 use std::borrow::Cow;
 
