@@ -23,6 +23,7 @@ pub const METHODS: &[(&str, MethodChoice)] = &[
     ("lomtree", MethodChoice::Trees(TreeMethod::Lomtree)),
     ("fastxml", MethodChoice::Trees(TreeMethod::Fastxml)),
     ("lpsr", MethodChoice::Trees(TreeMethod::Lpsr)),
+    ("label-tree", MethodChoice::Trees(TreeMethod::LabelTree)),
 ];
 
 /// The first of some options that are given, `(name, given)`, that has no effect with an embedding, and why.

@@ -100,7 +100,7 @@ impl ModelParts {
     ) -> Result<ModelParts> {
         let shape = data.shape();
         let loss = match trees.method() {
-            TreeMethod::Lomtree => Loss::Softmax,
+            TreeMethod::Lomtree | TreeMethod::LabelTree => Loss::Softmax,
             TreeMethod::Fastxml | TreeMethod::Lpsr => Loss::Independent,
         };
         let (counts, feature_names) = (data.labels()?.counts(shape.c), preprocessing.feature_names(data));

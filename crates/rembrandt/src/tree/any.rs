@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::fastxml::{FastXml, FastXmlParams};
+use super::label_tree::{LabelTree, LabelTreeParams};
 use super::lomtree::{LomTree, LomTreeParams};
 use super::lpsr::{Lpsr, LpsrParams};
 use super::{Arrays, Source, Wanted};
@@ -20,6 +21,8 @@ pub enum TreeMethod {
     Fastxml,
     /// A partition of the inputs, ranked by naive Bayes: Weston, Makadia and Yee 2013.
     Lpsr,
+    /// A tree of confused labels, one label per example: Bengio, Weston and Grangier 2010.
+    LabelTree,
 }
 
 /// Parameters of one of them.
@@ -32,6 +35,8 @@ pub enum TreeParams {
     Fastxml(FastXmlParams),
     /// Those of [`LpsrParams`].
     Lpsr(LpsrParams),
+    /// Those of [`LabelTreeParams`].
+    LabelTree(LabelTreeParams),
 }
 
 /// Fitted trees.
@@ -43,6 +48,8 @@ pub enum Trees {
     Fastxml(FastXml),
     /// By [`LpsrParams::fit`].
     Lpsr(Lpsr),
+    /// By [`LabelTreeParams::fit`].
+    LabelTree(LabelTree),
 }
 
 /// The same expression for whichever it is.
@@ -52,6 +59,7 @@ macro_rules! each {
             $kind::Lomtree($it) => $what,
             $kind::Fastxml($it) => $what,
             $kind::Lpsr($it) => $what,
+            $kind::LabelTree($it) => $what,
         }
     };
 }
@@ -63,6 +71,7 @@ impl TreeParams {
             TreeMethod::Lomtree => TreeParams::Lomtree(LomTreeParams::default()),
             TreeMethod::Fastxml => TreeParams::Fastxml(FastXmlParams::default()),
             TreeMethod::Lpsr => TreeParams::Lpsr(LpsrParams::default()),
+            TreeMethod::LabelTree => TreeParams::LabelTree(LabelTreeParams::default()),
         }
     }
 
@@ -82,6 +91,7 @@ impl TreeParams {
             TreeParams::Lomtree(params) => Trees::Lomtree(params.fit(data, run)?),
             TreeParams::Fastxml(params) => Trees::Fastxml(params.fit(data, run)?),
             TreeParams::Lpsr(params) => Trees::Lpsr(params.fit(data, run)?),
+            TreeParams::LabelTree(params) => Trees::LabelTree(params.fit(data, run)?),
         })
     }
 }
@@ -93,6 +103,7 @@ impl Trees {
             Trees::Lomtree(_) => TreeMethod::Lomtree,
             Trees::Fastxml(_) => TreeMethod::Fastxml,
             Trees::Lpsr(_) => TreeMethod::Lpsr,
+            Trees::LabelTree(_) => TreeMethod::LabelTree,
         }
     }
 
@@ -116,6 +127,7 @@ impl Trees {
             TreeMethod::Lomtree => Trees::Lomtree(LomTree::from_arrays(source, size)?),
             TreeMethod::Fastxml => Trees::Fastxml(FastXml::from_arrays(source, size)?),
             TreeMethod::Lpsr => Trees::Lpsr(Lpsr::from_arrays(source, size)?),
+            TreeMethod::LabelTree => Trees::LabelTree(LabelTree::from_arrays(source, size)?),
         })
     }
 

@@ -8,11 +8,13 @@ mod any;
 #[cfg(test)]
 mod damage;
 pub mod fastxml;
+pub mod label_tree;
 pub mod lomtree;
 mod lookup;
 pub mod lpsr;
 mod routes;
 mod single;
+mod unit_row;
 mod work;
 
 use std::borrow::Cow;
@@ -27,6 +29,8 @@ use crate::{Error, Result};
 
 pub use any::{TreeMethod, TreeParams, Trees};
 pub use fastxml::{FastXml, FastXmlParams};
+pub use label_tree::{Affinity, LabelTree, LabelTreeParams};
+pub use lomtree::{LomTree, LomTreeParams};
 pub use lpsr::{Lpsr, LpsrParams, Smoothing};
 pub use routes::TreeSummary;
 

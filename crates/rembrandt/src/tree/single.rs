@@ -48,9 +48,3 @@ pub(crate) fn shuffled(n: usize, seed: u64, pass: usize) -> Vec<u32> {
     order.sort_by_cached_key(|i| xxhash_rust::xxh3::xxh3_64_with_seed(&key(i), seed));
     order
 }
-
-/// 1 over the length of a row; 1 for one without length.
-pub(crate) fn inverse_length(values: Option<&[f32]>, entries: usize) -> f64 {
-    let square: f64 = values.map_or(entries as f64, |v| v.iter().map(|v| f64::from(*v) * f64::from(*v)).sum());
-    if square > 0.0 { square.sqrt().recip() } else { 1.0 }
-}

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::weights::{Layout, margin};
+use super::weights::{Layout, Row, margin};
+use crate::tree::unit_row::{RowBuffer, unit_row};
 use crate::tree::{Array, Arrays, Source, Wanted};
 
 /// A LomTree, as flat arrays.
@@ -74,8 +75,9 @@ impl LomTree {
     /// The best labels of an example, best first, with the share of each among the training examples of its leaf. Without
     /// values, every feature is 1; features that the tree does not know are passed over.
     pub fn rank(&self, ids: &[u32], values: Option<&[f32]>, wanted: Wanted<'_>) -> Vec<(u32, f32)> {
-        let (mut kept, mut buffer) = (Vec::new(), Vec::new());
-        let row = super::known(ids, values, self.d, &mut kept, &mut buffer);
+        let mut buffer = RowBuffer::default();
+        let (ids, values) = unit_row(ids, values, self.d, &mut buffer);
+        let row = Row { ids, values, constant: self.d as u32 };
         let (inner, layout) = (self.inner(), self.layout());
         let mut at = 0;
         while at < inner {

@@ -6,6 +6,7 @@ use super::fitted::LomTree;
 use super::grow::Grower;
 use super::weights::Layout;
 use super::{REPORT, Table};
+use crate::tree::unit_row::RowBuffer;
 use crate::{Result, Run};
 
 /// Sends all examples down once more and writes the tree as flat arrays, parents before children.
@@ -17,7 +18,7 @@ pub(super) fn finish(grower: Grower<'_>, table: &Table, run: &mut Run<'_>) -> Re
         let routed = (from..to)
             .into_par_iter()
             .filter(|i| table.weight(*i) > 0.0)
-            .map_init(Vec::new, |buffer, i| (grower.route(table.row(i, buffer)), table.classes[i], i as u32));
+            .map_init(RowBuffer::default, |buffer, i| (grower.route(table.row(i, buffer)), table.classes[i], i as u32));
         reached.par_extend(routed);
         run.advance("counting", (to - from) as u64)?;
     }

@@ -33,7 +33,8 @@ pub use params::LomTreeParams;
 use grow::Grower;
 use weights::Row;
 
-use super::single::{all_features, inverse_length, relative_weights, shuffled, single_labels};
+use super::single::{all_features, relative_weights, shuffled, single_labels};
+use super::unit_row::{RowBuffer, unit_row};
 use crate::csr::Csr;
 use crate::data::Dataset;
 use crate::{Examples, Result, Run, Shape};
@@ -51,7 +52,7 @@ impl LomTreeParams {
         let table = Table::new(data)?;
         run.begin((self.passes as u64 + 1) * shape.n as u64);
         let mut grower = Grower::new(self, shape);
-        let mut buffer = Vec::new();
+        let mut buffer = RowBuffer::default();
         for pass in 0..self.passes {
             for part in shuffled(shape.n, self.seed, pass).chunks(REPORT) {
                 for i in part.iter().map(|i| *i as usize).filter(|i| table.weight(*i) > 0.0) {
@@ -83,36 +84,9 @@ impl Table {
         self.weights.as_ref().map_or(1.0, |w| w[i])
     }
 
-    fn row<'a>(&'a self, i: usize, buffer: &'a mut Vec<f32>) -> Row<'a> {
+    fn row<'a>(&'a self, i: usize, buffer: &'a mut RowBuffer) -> Row<'a> {
         let (ids, values) = self.features.view().row(i);
-        divided(ids, values, self.shape.d, buffer)
+        let (ids, values) = unit_row(ids, values, self.shape.d, buffer);
+        Row { ids, values, constant: self.shape.d as u32 }
     }
-}
-
-/// A row divided by its length.
-fn divided<'a>(ids: &'a [u32], values: Option<&[f32]>, d: usize, buffer: &'a mut Vec<f32>) -> Row<'a> {
-    let inverse = inverse_length(values, ids.len());
-    buffer.clear();
-    match values {
-        Some(values) => buffer.extend(values.iter().map(|v| (f64::from(*v) * inverse) as f32)),
-        None => buffer.resize(ids.len(), inverse as f32),
-    }
-    Row { ids, values: buffer, constant: d as u32 }
-}
-
-/// A row without features from `d` on, divided by the length of what remains.
-fn known<'a>(
-    ids: &'a [u32],
-    values: Option<&'a [f32]>,
-    d: usize,
-    kept: &'a mut Vec<u32>,
-    buffer: &'a mut Vec<f32>,
-) -> Row<'a> {
-    if ids.iter().all(|id| (*id as usize) < d) {
-        return divided(ids, values, d, buffer);
-    }
-    let known = |i: &usize| (ids[*i] as usize) < d;
-    kept.extend((0..ids.len()).filter(known).map(|i| ids[i]));
-    let values: Option<Vec<f32>> = values.map(|v| (0..ids.len()).filter(known).map(|i| v[i]).collect());
-    divided(kept, values.as_deref(), d, buffer)
 }

@@ -1,7 +1,6 @@
 //! Trees on planted data.
 
 use super::grow::{Grower, NONE};
-use super::weights::Row;
 use super::*;
 use crate::Error;
 use crate::data::Rows;
@@ -72,9 +71,8 @@ fn objective(grower: &Grower<'_>, table: &Table, c: usize) -> f64 {
         return 0.0;
     }
     for i in 0..table.classes.len() {
-        let row = table.row(i, &mut Vec::new()).values.to_vec();
-        let row = Row { values: &row, ids: table.features.view().row(i).0, constant: table.shape.d as u32 };
-        let margin = weights::margin(grower.layout.node(root.regressor), row, |place| grower.slots[place][0]);
+        let (places, mut buffer) = (grower.layout.node(root.regressor), RowBuffer::default());
+        let margin = weights::margin(places, table.row(i, &mut buffer), |place| grower.slots[place][0]);
         all[table.classes[i] as usize] += 1.0;
         right[table.classes[i] as usize] += f64::from(u8::from(margin > 0.0));
     }
@@ -92,7 +90,7 @@ fn the_root_learns_a_cut_that_is_balanced_and_pure() {
         if i == 64 || i == 4095 {
             seen.push(objective(&grower, &table, 32));
         }
-        let mut buffer = Vec::new();
+        let mut buffer = RowBuffer::default();
         grower.learn(table.row(at as usize, &mut buffer), table.classes[at as usize], 1.0);
     }
     // 1 is the most there is: half of the classes on each side, and every class on one.
@@ -130,7 +128,7 @@ fn swaps_happen_and_leave_the_tree_whole() {
         let mut grower = Grower::new(&params, data.shape());
         let (early, late): (Vec<usize>, Vec<usize>) = (0..8000).partition(|i| table.classes[*i] < 8);
         for (step, i) in early.into_iter().chain(late).enumerate() {
-            let mut buffer = Vec::new();
+            let mut buffer = RowBuffer::default();
             grower.learn(table.row(i, &mut buffer), table.classes[i], 1.0);
             if step % 97 == 0 {
                 assert!(check(&grower) <= 24);
