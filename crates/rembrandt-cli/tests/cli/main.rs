@@ -21,3 +21,4 @@ mod reproduce;
 mod same_bytes;
 mod texts;
 mod train;
+mod trees;

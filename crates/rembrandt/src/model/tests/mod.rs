@@ -4,6 +4,7 @@ mod add_label;
 mod explain;
 mod file;
 mod predict;
+mod trees;
 
 use std::path::PathBuf;
 

@@ -171,13 +171,13 @@ impl LabelTree {
         let (matrix, intercept): (&[f32], &[f32]) =
             self.projection.as_ref().map_or((&[], &[]), |p| (p.matrix.as_slice(), &p.intercept));
         vec![
-            ("first", Array::U32((&self.tree.first).into())),
-            ("labels", Array::U32((&self.tree.labels).into())),
-            ("counts", Array::U32((&self.counts).into())),
-            ("beam", Array::U32(vec![self.beam as u32].into())),
-            ("projection", Array::F32(matrix.into())),
-            ("intercept", Array::F32(intercept.into())),
-            ("weights", Array::F32((&self.weights).into())),
+            ("label_tree.first", Array::U32((&self.tree.first).into())),
+            ("label_tree.labels", Array::U32((&self.tree.labels).into())),
+            ("label_tree.counts", Array::U32((&self.counts).into())),
+            ("label_tree.beam", Array::U32(vec![self.beam as u32].into())),
+            ("label_tree.projection", Array::F32(matrix.into())),
+            ("label_tree.intercept", Array::F32(intercept.into())),
+            ("label_tree.weights", Array::F32((&self.weights).into())),
         ]
     }
 
@@ -185,16 +185,16 @@ impl LabelTree {
     /// checked, so that no damaged file makes it panic or go round in circles.
     #[allow(dead_code)]
     pub(crate) fn from_arrays(source: &dyn Source, (d, c): (usize, usize)) -> Result<LabelTree, String> {
-        let tree = Tree::checked(source.u32s("first")?, source.u32s("labels")?, c)?;
-        let counts = source.u32s("counts")?;
+        let tree = Tree::checked(source.u32s("label_tree.first")?, source.u32s("label_tree.labels")?, c)?;
+        let counts = source.u32s("label_tree.counts")?;
         if counts.len() != tree.len() {
-            return Err("tensor counts does not fit the tree".into());
+            return Err("tensor label_tree.counts does not fit the tree".into());
         }
-        let beam = match source.u32s("beam")?[..] {
+        let beam = match source.u32s("label_tree.beam")?[..] {
             [beam] if beam > 0 => beam as usize,
-            _ => return Err("tensor beam holds other than one positive number".into()),
+            _ => return Err("tensor label_tree.beam holds other than one positive number".into()),
         };
-        let (matrix, intercept) = (source.f32s("projection")?, source.f32s("intercept")?);
+        let (matrix, intercept) = (source.f32s("label_tree.projection")?, source.f32s("label_tree.intercept")?);
         let projection = if intercept.is_empty() && matrix.is_empty() {
             None
         } else if d.checked_mul(intercept.len()) == Some(matrix.len()) {
@@ -202,9 +202,9 @@ impl LabelTree {
         } else {
             return Err("tensors projection and intercept do not fit each other".into());
         };
-        let tree = LabelTree { d, beam, tree, counts, projection, weights: source.f32s("weights")? };
+        let tree = LabelTree { d, beam, tree, counts, projection, weights: source.f32s("label_tree.weights")? };
         if tree.width().checked_mul(tree.tree.len() - 1) != Some(tree.weights.len()) {
-            return Err("tensor weights does not fit the tree".into());
+            return Err("tensor label_tree.weights does not fit the tree".into());
         }
         Ok(tree)
     }

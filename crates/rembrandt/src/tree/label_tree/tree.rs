@@ -76,14 +76,14 @@ impl Tree {
             && first[nodes] as usize == nodes
             && first.is_sorted();
         if !sound {
-            return Err("tensor first does not make a tree".into());
+            return Err("tensor label_tree.first does not make a tree".into());
         }
         // Children come after their parents, so this ends, and depths of parents are known first.
         let mut depths = vec![0usize; nodes];
         for node in 0..nodes {
             for child in first[node] as usize..first[node + 1] as usize {
                 if child <= node {
-                    return Err(format!("tensor first makes no tree at node {node}"));
+                    return Err(format!("tensor label_tree.first makes no tree at node {node}"));
                 }
                 depths[child] = depths[node] + 1;
             }

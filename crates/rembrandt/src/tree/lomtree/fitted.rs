@@ -130,12 +130,12 @@ impl LomTree {
     /// All of it, for a file.
     pub fn arrays(&self) -> Arrays<'_> {
         vec![
-            ("children", Array::U32((&self.children).into())),
-            ("leaf_starts", Array::U32((&self.leaf_starts).into())),
-            ("leaf_classes", Array::U32((&self.leaf_classes).into())),
-            ("leaf_weights", Array::F32((&self.leaf_weights).into())),
-            ("weights", Array::F32((&self.weights).into())),
-            ("regressors", Array::U32((&self.regressors).into())),
+            ("lomtree.children", Array::U32((&self.children).into())),
+            ("lomtree.leaf_starts", Array::U32((&self.leaf_starts).into())),
+            ("lomtree.leaf_classes", Array::U32((&self.leaf_classes).into())),
+            ("lomtree.leaf_weights", Array::F32((&self.leaf_weights).into())),
+            ("lomtree.weights", Array::F32((&self.weights).into())),
+            ("lomtree.regressors", Array::U32((&self.regressors).into())),
         ]
     }
 
@@ -145,12 +145,12 @@ impl LomTree {
     pub(crate) fn from_arrays(source: &dyn Source, (d, c): (usize, usize)) -> Result<LomTree, String> {
         let tree = LomTree {
             d,
-            children: source.u32s("children")?,
-            leaf_starts: source.u32s("leaf_starts")?,
-            leaf_classes: source.u32s("leaf_classes")?,
-            leaf_weights: source.f32s("leaf_weights")?,
-            weights: source.f32s("weights")?,
-            regressors: source.u32s("regressors")?,
+            children: source.u32s("lomtree.children")?,
+            leaf_starts: source.u32s("lomtree.leaf_starts")?,
+            leaf_classes: source.u32s("lomtree.leaf_classes")?,
+            leaf_weights: source.f32s("lomtree.leaf_weights")?,
+            weights: source.f32s("lomtree.weights")?,
+            regressors: source.u32s("lomtree.regressors")?,
         };
         tree.check_nodes()?;
         tree.check_leaves(c)?;
@@ -162,13 +162,13 @@ impl LomTree {
     fn check_nodes(&self) -> Result<(), String> {
         let inner = self.inner();
         if !self.children.len().is_multiple_of(2) || self.d >= u32::MAX as usize {
-            return Err("tensor children has a wrong length".into());
+            return Err("tensor lomtree.children has a wrong length".into());
         }
         let mut parents = vec![0u8; 2 * inner + 1];
         for (i, child) in self.children.iter().enumerate() {
             let child = *child as usize;
             if child <= i / 2 || child > 2 * inner || parents[child] == 1 {
-                return Err(format!("tensor children makes no tree at node {}", i / 2));
+                return Err(format!("tensor lomtree.children makes no tree at node {}", i / 2));
             }
             parents[child] = 1;
         }
@@ -182,14 +182,14 @@ impl LomTree {
             && starts.last().is_some_and(|last| *last as usize == self.leaf_classes.len())
             && starts.is_sorted_by(|a, b| a < b);
         if !sound {
-            return Err("tensor leaf_starts does not fit the tree".into());
+            return Err("tensor lomtree.leaf_starts does not fit the tree".into());
         }
         if self.leaf_weights.len() != self.leaf_classes.len() || self.leaf_weights.iter().any(|w| *w <= 0.0) {
-            return Err("tensor leaf_weights holds other than a positive number for each class".into());
+            return Err("tensor lomtree.leaf_weights holds other than a positive number for each class".into());
         }
         let ascending = |leaf| self.leaf(leaf).0.is_sorted_by(|a, b| a < b);
         if self.leaf_classes.iter().any(|class| *class as usize >= c) || !(0..=self.inner()).all(ascending) {
-            return Err("tensor leaf_classes holds labels out of range or out of order".into());
+            return Err("tensor lomtree.leaf_classes holds labels out of range or out of order".into());
         }
         Ok(())
     }

@@ -178,7 +178,13 @@ fn damaged_arrays_are_refused_and_never_panic() {
             }
             LomTree::from_arrays(&shorter, (d, 12))
         };
-        for name in ["children", "leaf_starts", "leaf_classes", "leaf_weights", "weights"] {
+        for name in [
+            "lomtree.children",
+            "lomtree.leaf_starts",
+            "lomtree.leaf_classes",
+            "lomtree.leaf_weights",
+            "lomtree.weights",
+        ] {
             assert!(shorter(name).is_err(), "{name}");
         }
         let mut circle = arrays.clone();

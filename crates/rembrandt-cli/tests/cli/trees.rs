@@ -1,0 +1,96 @@
+//! `rembrandt train --method` for trees: the same commands as for everything else.
+
+use crate::common::{Desk, jsonl, objects, predicted, texts};
+
+/// Data with one label per example, plain to see.
+fn multiclass() -> Desk {
+    let desk = Desk::new();
+    let mut text = "300 14 8\n".to_owned();
+    for i in 0..300 {
+        text.push_str(&format!("{} {}:1 {}:0.{}\n", i % 8, i % 8, 8 + i * 5 % 6, 1 + i % 9));
+    }
+    desk.write("train.txt", text);
+    desk
+}
+
+#[test]
+fn every_tree_trains_predicts_and_is_evaluated() {
+    for (method, desk) in [
+        ("fastxml", Desk::with_data()),
+        ("lpsr", Desk::with_data()),
+        ("lomtree", multiclass()),
+        ("label-tree", multiclass()),
+    ] {
+        let json = desk.json(&format!("train train.txt --method {method} -o m.rmb --json -q"));
+        assert_eq!(json["method"], method);
+        assert!(json["trees"].is_object() && json["seconds"]["total"].as_f64() > Some(0.0), "{json}");
+        let hits = desk.json("eval m.rmb train.txt --json --bootstrap 0 -q");
+        assert!(hits["p@1"].as_f64() > Some(0.7), "{method}: {hits}");
+        for row in objects(&desk.ok("predict m.rmb train.txt --top 2 --format jsonl -q").stdout) {
+            let labels = predicted(&row);
+            assert!(labels.len() <= 2 && labels.is_sorted_by(|a, b| a.1 >= b.1), "{method}: {row}");
+        }
+        assert_eq!(desk.json("inspect m.rmb --json")["k"], 0);
+        assert!(desk.ok("inspect m.rmb").stdout.contains(method));
+        // The number of threads does not show.
+        desk.ok(&format!("train train.txt --method {method} -o one.rmb -q --threads 1"));
+        desk.ok(&format!("train train.txt --method {method} -o two.rmb -q --threads 2"));
+        assert_eq!(desk.read("one.rmb"), desk.read("two.rmb"), "{method}");
+        assert_eq!(desk.read("one.rmb"), desk.read("m.rmb"), "{method}");
+        // But the seed does, where there is anything to draw.
+        if method != "lpsr" {
+            desk.ok(&format!("train train.txt --method {method} -o other.rmb -q --seed 9"));
+            assert_ne!(desk.read("one.rmb"), desk.read("other.rmb"), "{method}");
+        }
+    }
+}
+
+#[test]
+fn trees_take_texts_and_weighed_rows() {
+    let desk = Desk::new();
+    desk.write("train.jsonl", jsonl(&texts()));
+    desk.ok("train train.jsonl --text --method fastxml --trees 5 -o m.rmb -q");
+    let found = desk.run_with_input("predict m.rmb - --input-format lines --top 1 -q", b"roast bean\n".to_vec());
+    assert!(found.stdout.starts_with("coffee"), "{}", found.stdout);
+    let desk = Desk::with_data();
+    desk.ok("train train.txt --method lpsr --tfidf --normalize -o m.rmb -q");
+    assert!(desk.json("eval m.rmb train.txt --json -q")["p@1"].as_f64() > Some(0.6));
+}
+
+#[test]
+fn options_reach_the_trees() {
+    let desk = Desk::with_data();
+    let trees = |options: &str| desk.json(&format!("train train.txt --method fastxml {options} -o m.rmb --json -q"));
+    let few = trees("--trees 3 --depth 1 --leaf-labels 2 --seed 4 --scale-rows length");
+    assert_eq!((&few["trees"]["trees"], &few["trees"]["greatest_depth"]), (&3.into(), &1.into()), "{few}");
+    assert_eq!((&few["params"]["seed"], &few["params"]["row_scale"]), (&4.into(), &"length".into()));
+    assert!(trees("--trees 2 --nodes 7")["trees"]["nodes"].as_u64() <= Some(7));
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let desk = Desk::with_data();
+    let cases = [
+        ("--method lomtree", "exactly one"),
+        ("--method label-tree", "exactly one"),
+        ("--method fastxml -k 5", "-k means nothing to fastxml"),
+        ("--method fastxml --ridge 2", "--ridge means nothing to fastxml"),
+        ("--method fastxml --head lr", "--head means nothing to fastxml"),
+        ("--method fastxml --no-tune", "--no-tune means nothing to fastxml"),
+        ("--method fastxml --compact", "--compact means nothing to fastxml"),
+        ("--method lpsr --trees 4", "--trees means nothing to lpsr"),
+        ("--method fastxml --trees 0", "--trees"),
+        ("--trees 4", "--trees is for trees"),
+        ("--method fastxml --max-memory 1M", "memory"),
+    ];
+    for (options, expected) in cases {
+        let outcome = desk.run(&format!("train train.txt {options} -o m.rmb -q"));
+        assert_eq!(outcome.code, 2, "{options}: {}", outcome.stderr);
+        assert!(outcome.stderr.contains(expected), "{options}: {}", outcome.stderr);
+        assert!(!desk.path("m.rmb").exists());
+    }
+    desk.ok("train train.txt --method fastxml --trees 2 -o m.rmb -q");
+    for line in ["explain m.rmb 0:1", "neighbors m.rmb 1", "add-label m.rmb train.txt --name new -o n.rmb"] {
+        assert!(desk.refused(line).contains("model of trees"), "{line}");
+    }
+}
