@@ -47,7 +47,7 @@ fn every_method_has_a_row_that_holds_what_was_measured_or_why_not() {
     for (method, row) in rows(&whole) {
         if ["lomtree", "label-tree"].contains(&&*method) {
             let reason = row["failed"]["reason"].as_str().unwrap();
-            assert!(reason.contains("one label"), "{method}: {reason}");
+            assert!(reason.contains("exactly one"), "{method}: {reason}");
             continue;
         }
         let m = &row["measured"];

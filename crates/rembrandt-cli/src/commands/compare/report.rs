@@ -95,8 +95,8 @@ fn table(rows: &[Row], multiclass: bool) -> String {
             Outcome::Measured(m) => {
                 let [value, interval] = m.headline();
                 let cells = [
-                    row::percent(m.p3),
-                    row::percent(m.p5),
+                    row::percent_or_none(m.p3),
+                    row::percent_or_none(m.p5),
                     row::seconds(m.train_seconds),
                     m.peak_memory.map_or_else(|| "–".to_owned(), row::bytes),
                     row::bytes(m.model_bytes),

@@ -28,8 +28,9 @@ pub struct Measured {
     /// Share of examples whose one label is another than the first predicted; where each has one.
     pub error: Option<f64>,
     pub p1: f64,
-    pub p3: f64,
-    pub p5: f64,
+    /// Where enough labels are ranked for it to mean something.
+    pub p3: Option<f64>,
+    pub p5: Option<f64>,
     /// The interval of P@1.
     pub interval: Option<[f64; 2]>,
     pub train_seconds: f64,
@@ -97,6 +98,11 @@ pub fn title(method: &str, k: Option<usize>) -> String {
 
 pub fn percent(value: f64) -> String {
     format!("{:.2} %", 100.0 * value)
+}
+
+/// The same, or a dash.
+pub fn percent_or_none(value: Option<f64>) -> String {
+    value.map_or_else(|| "–".to_owned(), percent)
 }
 
 pub fn seconds(value: f64) -> String {
