@@ -18,6 +18,8 @@ use crate::{Error, Result, Run, Shape};
 const BLOCK: usize = 1024;
 /// Best labels of an example that probabilities are fitted to.
 const CALIBRATED: usize = 20;
+/// Examples that probabilities are fitted to, about.
+const CALIBRATING: usize = 20_000;
 
 /// What all steps share.
 pub(super) struct Fit<'a> {
@@ -184,7 +186,8 @@ impl<'a> Fit<'a> {
         }
         let kept = choose(labels.len(), &ranked, self.params.precision_at);
         let mut pairs = Vec::new();
-        for (example, scores) in ranked.iter().zip(&scored).filter(|(example, _)| example.weight > 0.0) {
+        let some = ranked.iter().zip(&scored).step_by(self.shape.n.div_ceil(CALIBRATING));
+        for (example, scores) in some.filter(|(example, _)| example.weight > 0.0) {
             let left = scores.iter().copied().filter(|(label, s)| kept[*label as usize] && s.is_finite());
             let compared = compared_with(left);
             let best = example.order.iter().filter(|label| kept[**label as usize]).take(CALIBRATED);
