@@ -9,7 +9,7 @@ const HEIGHT: f64 = 400.0;
 /// Room for the axes: left, right, top, bottom.
 const MARGIN: [f64; 4] = [62.0, 20.0, 16.0, 50.0];
 /// The width of a letter and the height of a line, about.
-const LETTER: f64 = 6.6;
+const LETTER: f64 = 7.8;
 const LINE: f64 = 14.0;
 
 /// A point with an interval.

@@ -1,6 +1,7 @@
 //! The page of a comparison: one file that needs no other.
 
 use std::fmt::Write;
+use std::path::Path;
 
 use super::plan::Plan;
 use super::plot::{Curve, Point, curves, scatter};
@@ -16,9 +17,7 @@ const COLORS: [&str; METHODS.len()] =
 
 /// The whole page.
 pub fn page(plan: &Plan<'_>, rows: &[Row], multiclass: bool) -> String {
-    let name = plan.args.train.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-    let folder = plan.args.train.parent().and_then(|p| p.file_name()).map(|p| format!("{}/", p.to_string_lossy()));
-    let data = escaped(&format!("{}{name}", folder.unwrap_or_default()));
+    let data = escaped(&title(&plan.args.train));
     let measured: Vec<(&Row, &Measured)> = rows.iter().filter_map(|row| Some((row, row.measured()?))).collect();
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
@@ -51,6 +50,17 @@ pub fn page(plan: &Plan<'_>, rows: &[Row], multiclass: bool) -> String {
     );
     page.push_str("</main></body></html>\n");
     page
+}
+
+/// What the data are called: by their file, or by their folder where the file is called like those of all others.
+fn title(train: &Path) -> String {
+    let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
+    let file = name(train).unwrap_or_default();
+    let folder = train.canonicalize().ok().and_then(|path| path.parent().and_then(name));
+    match folder {
+        Some(folder) if file.starts_with("train") => folder,
+        _ => file,
+    }
 }
 
 /// What stands out.
@@ -170,7 +180,7 @@ fn plots(measured: &[(&Row, &Measured)], multiclass: bool) -> String {
         measured.iter().map(point).collect()
     };
     let time = scatter(&points(|m| m.train_seconds), "seconds to train", short_seconds, metric, !multiclass);
-    let space = scatter(&points(|m| m.model_bytes), "size of the model", row::bytes, metric, !multiclass);
+    let space = scatter(&points(|m| m.model_bytes), "size of the model", short_bytes, metric, !multiclass);
     let speed = scatter(
         &points(|m| m.predict_microseconds),
         "time to predict an example",
@@ -179,7 +189,9 @@ fn plots(measured: &[(&Row, &Measured)], multiclass: bool) -> String {
         !multiclass,
     );
     let mut spectra: Vec<Curve> = Vec::new();
-    for (row, m) in measured.iter().filter(|(_, m)| m.spectrum.iter().any(|v| *v > 0.0)) {
+    // Random directions have energies, but no order that a curve could show.
+    let ordered = |m: &Measured| m.spectrum.first().is_some_and(|v| *v > 0.0 && m.spectrum.iter().all(|w| w <= v));
+    for (row, m) in measured.iter().filter(|(_, m)| ordered(m)) {
         let first = m.spectrum.iter().copied().fold(0.0, f64::max);
         let values = m.spectrum.iter().map(|v| v / first).collect();
         spectra.push(Curve { label: row.title(), color: color(row), values });
@@ -202,6 +214,12 @@ fn plots(measured: &[(&Row, &Measured)], multiclass: bool) -> String {
 
 fn short_seconds(value: f64) -> String {
     if value >= 1.0 { format!("{value:.0} s") } else { format!("{value} s") }
+}
+
+fn short_bytes(value: f64) -> String {
+    let (unit, name) =
+        [(1e9, "GB"), (1e6, "MB"), (1e3, "KB")].into_iter().find(|(u, _)| value >= *u).unwrap_or((1.0, "B"));
+    format!("{:.3}", value / unit).trim_end_matches('0').trim_end_matches('.').to_owned() + " " + name
 }
 
 /// What the methods are, and where they come from.
