@@ -9,7 +9,7 @@ use crate::metrics::Best;
 /// Squared gradients that a number is taken to have seen before the first: without them a first step would be as long
 /// for a gradient next to nothing as for any other.
 const BEFORE: f32 = 1e-3;
-/// Tables in which no gradient is larger are not worth the sweep.
+/// Gradients of scores that are not larger are passed over: nearly all candidates are hopeless, and rightly so.
 const NEGLIGIBLE: f32 = 1e-3;
 
 /// What an example looks like to the scorers.
@@ -94,6 +94,8 @@ pub(super) struct Learner<'a> {
     squares: Vec<f32>,
     found: Candidates,
     gradient: Vec<f32>,
+    /// Columns that are worth a step, with their gradients.
+    active: Vec<(usize, f32)>,
 }
 
 impl<'a> Learner<'a> {
@@ -108,6 +110,7 @@ impl<'a> Learner<'a> {
             squares: vec![BEFORE; numbers],
             found: Candidates::default(),
             gradient: Vec::new(),
+            active: Vec::new(),
         }
     }
 
@@ -126,9 +129,7 @@ impl<'a> Learner<'a> {
             for parent in &parents {
                 let gradient = from..from + tree.children(*parent).len();
                 from = gradient.end;
-                if self.gradient[gradient.clone()].iter().any(|g| g.abs() > NEGLIGIBLE) {
-                    self.descend(*parent, gradient, input, weight);
-                }
+                self.descend(*parent, gradient, input, weight);
             }
             self.found.parents = parents;
             if level + 1 < path.len() {
@@ -137,20 +138,25 @@ impl<'a> Learner<'a> {
         }
     }
 
+    /// One step of the scorers of a node's children, those whose gradient is not next to nothing.
     fn descend(&mut self, parent: u32, gradient: std::ops::Range<usize>, input: Input<'_>, weight: f32) {
+        let gradient = self.gradient[gradient].iter().enumerate();
+        self.active.clear();
+        self.active.extend(gradient.filter(|(_, g)| g.abs() > NEGLIGIBLE).map(|(column, g)| (column, weight * g)));
+        if self.active.is_empty() {
+            return;
+        }
         let (table, count) = table(self.tree, parent, self.width);
         let (weights, squares) = (&mut self.weights[table.clone()], &mut self.squares[table]);
-        let gradient = &self.gradient[gradient];
         let constant = [(self.width as u32 - 1, 1.0)];
         let inputs = input.ids.iter().copied().zip(input.values.iter().copied()).chain(constant);
         for (id, value) in inputs {
             let row = id as usize * count..(id as usize + 1) * count;
             let (weights, squares) = (&mut weights[row.clone()], &mut squares[row]);
-            let value = weight * value;
-            for ((w, square), g) in weights.iter_mut().zip(squares).zip(gradient) {
+            for (column, g) in &self.active {
                 let g = value * g;
-                *square += g * g;
-                *w -= self.step * g / square.sqrt();
+                squares[*column] += g * g;
+                weights[*column] -= self.step * g / squares[*column].sqrt();
             }
         }
     }
