@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::params::{HeadKind, TrainParams, Tuning};
 use super::report::TrainReport;
 use super::search::{BLENDS, Chosen, search};
-use super::trial::{MOST_SCORES, Scored, Setting};
+use super::trial::{MOST_EXAMPLES, MOST_SCORES, Scored, Setting};
 use crate::data::{Dataset, Examples, Side, alike};
 use crate::head::{
     Calibration, Decoder, Descent, Folds, Head, Inputs, Logistic, LogisticParams, LogisticReport, Part, RandomFeatures,
@@ -83,8 +83,9 @@ impl TrainParams {
         };
         let shape = data.shape();
         let mut embedder = params.embedder(shape);
-        if self.method.regresses_to_find() {
-            // The start is nearly as good as one pass would make it.
+        if self.method.regresses_to_find() && shape.n <= MOST_EXAMPLES {
+            // The start is nearly as good as one pass would make it, unless it comes from a sample: that misses most of
+            // the rare labels.
             embedder.params.passes = embedder.params.passes.saturating_sub(1);
         }
         let (embedding, means) = embedder.fit_from(Some(&start), data, run)?;
