@@ -17,7 +17,7 @@ pub struct TreeArgs {
     /// fastxml, lpsr: a node with more examples is split [default: 10 and 1000]
     #[arg(long, value_name = "N")]
     leaf_examples: Option<usize>,
-    /// fastxml, lpsr: labels that a leaf keeps at most [default: 100 and 500]
+    /// fastxml, lpsr: labels that a leaf keeps at most [default: 100]
     #[arg(long, value_name = "N")]
     leaf_labels: Option<usize>,
     /// fastxml: what a mistake costs at a node; more makes hyperplanes less sparse [default: 1]
@@ -102,7 +102,7 @@ impl TrainArgs {
         let Value::Object(mut fields) = json!(TreeParams::new(method)) else { unreachable!("parameters are a struct") };
         let name = json!(method).as_str().unwrap_or_default().to_owned();
         let means = |option: &str| fields.contains_key(if option == "scale_rows" { "row_scale" } else { option });
-        for typed in self.typed.iter().filter(|typed| typed.is_special() && !means(&typed.name)) {
+        if let Some(typed) = self.typed.iter().find(|typed| typed.is_special() && !means(&typed.name)) {
             let reason = format!("--{} means nothing to {name}: leave it out", typed.name.replace('_', "-"));
             return Err(Error::Data(if typed.name == "k" { reason.replacen("--", "-", 1) } else { reason }));
         }

@@ -71,7 +71,6 @@ impl FastXml {
     }
 
     /// From arrays, for `d` features and `c` labels. Checks everything.
-    #[allow(dead_code)]
     pub(crate) fn from_arrays(source: &dyn Source, (d, c): (usize, usize)) -> Result<FastXml, String> {
         let row_scale = RowScale::from_code(&source.u32s("fastxml.row_scale")?);
         let row_scale = row_scale.ok_or("tensor fastxml.row_scale names no way to divide rows")?;

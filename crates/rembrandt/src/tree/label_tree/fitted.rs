@@ -183,7 +183,6 @@ impl LabelTree {
 
     /// The tree for `d` features and `c` labels that the arrays of a file hold. Everything that ranking relies on is
     /// checked, so that no damaged file makes it panic or go round in circles.
-    #[allow(dead_code)]
     pub(crate) fn from_arrays(source: &dyn Source, (d, c): (usize, usize)) -> Result<LabelTree, String> {
         let tree = Tree::checked(source.u32s("label_tree.first")?, source.u32s("label_tree.labels")?, c)?;
         let counts = source.u32s("label_tree.counts")?;

@@ -141,7 +141,6 @@ impl LomTree {
 
     /// The tree for `d` features and `c` labels that the arrays of a file hold. Everything that ranking relies on is
     /// checked, so that no damaged file makes it panic or go round in circles.
-    #[allow(dead_code)]
     pub(crate) fn from_arrays(source: &dyn Source, (d, c): (usize, usize)) -> Result<LomTree, String> {
         let tree = LomTree {
             d,

@@ -85,7 +85,6 @@ impl Lpsr {
     }
 
     /// From arrays, for `d` features and `c` labels. Checks everything.
-    #[allow(dead_code)]
     pub(crate) fn from_arrays(source: &dyn Source, (d, c): (usize, usize)) -> Result<Lpsr, String> {
         let presence = match source.u32s("lpsr.presence")?[..] {
             [0] => false,
