@@ -34,6 +34,9 @@ pub struct Arguments {
     /// Threads to use, all cores by default
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
+    /// End when standard input does: for a process that must not outlive the one that started it
+    #[arg(long, global = true, hide = true)]
+    pub end_with_stdin: bool,
 }
 
 impl Arguments {
@@ -138,6 +141,19 @@ impl ReadArgs {
             ("feature_names", self.feature_names.is_some()),
         ];
         given.into_iter().find_map(|(name, given)| given.then_some(name))
+    }
+
+    /// What was given, as it would be typed again.
+    pub fn typed(&self) -> Vec<String> {
+        let word = |name: &str, word: Option<&str>| word.map(|word| format!("--{name}={word}"));
+        let file = |name: &str, file: &Option<PathBuf>| file.as_ref().map(|f| format!("--{name}={}", f.display()));
+        let given = [
+            word("format", self.format.and_then(|format| word_of(FORMATS, format))),
+            word("ids", self.ids.and_then(|ids| word_of(IDS, ids))),
+            file("label-names", &self.label_names),
+            file("feature-names", &self.feature_names),
+        ];
+        given.into_iter().flatten().collect()
     }
 
     /// Files that are read, besides the data.
@@ -276,6 +292,15 @@ impl ParamArgs {
     /// The share of the energy of the labels from which k is to be chosen, if it is.
     pub fn energy_share(&self) -> Option<f64> {
         self.preset.filter(|_| self.k.is_none()).and_then(Preset::energy_share)
+    }
+
+    /// Refuses numbers that trees would not even see: in between they are JSON, which has no infinity.
+    fn check_finite(&self) -> rembrandt::Result<()> {
+        let numbers = [("ridge", self.ridge), ("tolerance", self.tolerance)];
+        match numbers.into_iter().find(|(_, number)| number.is_some_and(|number| !number.is_finite())) {
+            Some((name, _)) => Err(rembrandt::Error::parameter(name, "must be a finite number")),
+            None => Ok(()),
+        }
     }
 
     /// What means something to trees as well, of what was given.
@@ -422,6 +447,11 @@ const PRECONDITIONERS: &[(&str, Preconditioner)] =
     &[("diagonal", Preconditioner::Diagonal), ("none", Preconditioner::None)];
 const SOLVERS: &[(&str, Solver)] =
     &[("auto", Solver::Auto), ("iterative", Solver::Iterative), ("direct", Solver::Direct)];
+
+/// The word for a choice.
+fn word_of<T: PartialEq>(choices: &[(&'static str, T)], chosen: T) -> Option<&'static str> {
+    choices.iter().find(|(_, choice)| *choice == chosen).map(|(word, _)| *word)
+}
 
 /// Parses one of a few words into a type of the library.
 fn choice<T: Copy + Send + Sync + 'static>(choices: &'static [(&'static str, T)]) -> impl TypedValueParser<Value = T> {

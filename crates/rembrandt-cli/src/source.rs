@@ -53,6 +53,12 @@ fn folder(file: &Path) -> Option<PathBuf> {
     if parent.as_os_str().is_empty() { Path::new(".") } else { parent }.canonicalize().ok()
 }
 
+/// Those that there are for a file of data.
+pub fn side_files(data: &Path) -> Vec<PathBuf> {
+    let beside = folder(data).into_iter().flat_map(|folder| SIDE_FILES.map(|side| folder.join(side)));
+    beside.filter(|path| path.exists()).collect()
+}
+
 /// Checks that every output can be written and is neither an input nor a side file.
 pub fn check_outputs(outputs: &[PathBuf], train: &Path, read: &ReadArgs) -> Result<()> {
     let inputs: Vec<PathBuf> = std::iter::once(train).chain(read.files()).map(Path::to_owned).collect();

@@ -5,6 +5,9 @@ use std::time::Duration;
 
 use clap::Args;
 
+use rembrandt::Shape;
+
+use super::method::{METHODS as METHOD_CHOICES, MethodChoice};
 use super::train::parse_time;
 use super::{ColumnArgs, ReadArgs};
 
@@ -86,6 +89,16 @@ pub const METHODS: [Method; 10] = [
     },
 ];
 
+impl Method {
+    /// Dimensions that it can have at most.
+    pub fn most(&self, shape: Shape) -> usize {
+        match METHOD_CHOICES.iter().find(|(name, _)| *name == self.name) {
+            Some((_, MethodChoice::Embedding(method))) => method.most(shape).0.min(shape.d),
+            _ => 0,
+        }
+    }
+}
+
 /// A method on the list, perhaps with a k of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Contestant {
@@ -107,7 +120,7 @@ pub struct CompareArgs {
     /// Methods, separated by commas, or all; an embedding may have a k of its own, as in rembrandt:800
     #[arg(long, value_name = "LIST", default_value = "all", value_parser = parse_contestants)]
     pub methods: Contestants,
-    /// Dimension of the embeddings, at most what the data allow [default: chosen by each]
+    /// Dimension of the embeddings; cut to what the data allow, unless they are texts [default: chosen by each]
     #[arg(short, value_parser = parse_k)]
     pub k: Option<usize>,
     /// Time for the training of each method, its choice of settings among it; what takes longer is given up
@@ -125,7 +138,7 @@ pub struct CompareArgs {
     /// Keep the model files in the folder
     #[arg(long)]
     pub keep_models: bool,
-    /// Replicates of the bootstrap behind the intervals
+    /// Replicates of the bootstrap behind the intervals; 0 for none
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub bootstrap: usize,
     /// Seed of everything that is random
@@ -187,6 +200,14 @@ fn parse_k(text: &str) -> Result<usize, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn methods_are_those_of_train() {
+        assert!(METHODS.iter().map(|method| method.name).eq(METHOD_CHOICES.iter().map(|(name, _)| *name)));
+        for (method, (_, choice)) in METHODS.iter().zip(METHOD_CHOICES) {
+            assert_eq!(method.embeds, matches!(choice, MethodChoice::Embedding(_)), "{}", method.name);
+        }
+    }
 
     #[test]
     fn lists_of_methods_are_read() {

@@ -174,6 +174,11 @@ impl TrainArgs {
         method::useless(method, &given).or_else(for_heads)
     }
 
+    /// The first option that would have no effect with a kind of head, once that is known.
+    pub fn useless_head(&self, kind: HeadKind) -> Option<(&'static str, &'static str)> {
+        self.head.useless(Some(kind))
+    }
+
     /// The first option that only trees have a use for.
     pub fn for_trees(&self) -> Option<&Typed> {
         self.typed.iter().find(|typed| typed.heading.as_deref() == Some("Trees"))

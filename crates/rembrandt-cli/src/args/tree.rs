@@ -21,7 +21,7 @@ pub struct TreeArgs {
     #[arg(long, value_name = "N")]
     leaf_labels: Option<usize>,
     /// fastxml: what a mistake costs at a node; more makes hyperplanes less sparse [default: 1]
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", value_parser = parse_number)]
     cost: Option<f64>,
     /// Levels: at most so many of fastxml and lpsr, exactly so many of label-tree [default: 60 and 2]
     #[arg(long, value_name = "N")]
@@ -30,14 +30,14 @@ pub struct TreeArgs {
     #[arg(long, value_name = "N")]
     nodes: Option<usize>,
     /// lomtree, label-tree: length of the steps of the regressors [default: 1 and 2]
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", value_parser = parse_number)]
     step: Option<f64>,
     /// lomtree: mistakes that a leaf must have made to be split [default: 5]
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", value_parser = parse_number)]
     patience: Option<f64>,
     /// lomtree: how many times the weight of the lightest leaf the mistakes of another must have, to take its nodes
     /// [default: 4]
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", value_parser = parse_number)]
     swap_resistance: Option<f64>,
     /// lomtree: the regressors share a table of at most 2^BITS numbers [default: 24]
     #[arg(long, value_name = "BITS")]
@@ -46,7 +46,7 @@ pub struct TreeArgs {
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     presence: Option<bool>,
     /// lpsr: what is added to the count of every label and feature [default: 1]
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", value_parser = parse_number)]
     laplace: Option<f64>,
     /// lpsr: how that is spread over the features, evenly or as they occur [default: uniform]
     #[arg(long, value_parser = choice(SMOOTHINGS))]
@@ -68,6 +68,11 @@ pub struct TreeArgs {
 
 const SMOOTHINGS: &[(&str, Smoothing)] = &[("uniform", Smoothing::Uniform), ("background", Smoothing::Background)];
 const AFFINITIES: &[(&str, Affinity)] = &[("embedding", Affinity::Embedding), ("confusion", Affinity::Confusion)];
+
+/// Reads a number that is one.
+fn parse_number(text: &str) -> std::result::Result<f64, String> {
+    text.parse().ok().filter(|number: &f64| number.is_finite()).ok_or_else(|| "write a finite number".to_owned())
+}
 
 impl TreeArgs {
     /// What was given, by the names of the library.
@@ -106,6 +111,7 @@ impl TrainArgs {
             let reason = format!("--{} means nothing to {name}: leave it out", typed.name.replace('_', "-"));
             return Err(Error::Data(if typed.name == "k" { reason.replacen("--", "-", 1) } else { reason }));
         }
+        self.params.check_finite()?;
         let mut given: Vec<(&str, Value)> = self.trees.given().collect();
         given.extend(self.params.for_trees());
         given.extend(self.head.epochs().map(|epochs| ("epochs", json!(epochs))));

@@ -17,6 +17,13 @@ use crate::args::{Arguments, Command};
 
 /// Runs what was asked for.
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
+    if arguments.end_with_stdin {
+        std::thread::spawn(|| {
+            // Whatever ends it, nobody waits for the result any more.
+            let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+            std::process::exit(1);
+        });
+    }
     let work = || match &arguments.command {
         Command::Train(args) => train::run(args),
         Command::Predict(args) => predict::run(args),

@@ -80,6 +80,9 @@ fn embed(method: Method, task: Task<'_>, display: &mut Display) -> anyhow::Resul
         Some(kind) => kind,
         None => HeadKind::suited(data)?,
     };
+    if let Some((name, reason)) = args.useless_head(kind) {
+        return Err(Error::parameter(name, reason).into());
+    }
     let (mut params, tuning) = args.params(method, kind);
     params.k = params.k.map(|k| if args.params.preset_chose_k() { k.min(data.shape().c) } else { k });
     if let Some(path) = &args.head.label_weights {

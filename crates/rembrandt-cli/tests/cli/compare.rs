@@ -107,8 +107,47 @@ fn what_was_measured_is_not_measured_again() {
     for other in [&format!("{line} --fresh"), &format!("{line} --seed 2")] {
         assert!(!desk.ok(other).stderr.contains("measured before"));
     }
+    assert!(!desk.ok(&format!("{line} --format xmc")).stderr.contains("measured before"));
     desk.write("test.txt", xmc().replacen("1.", "2.", 3));
     assert!(!desk.ok(line).stderr.contains("measured before"));
+    // Names that appear beside the data change what is read.
+    desk.write("labels.txt", (0..20).map(|i| format!("label {i}\n")).collect::<String>());
+    assert!(!desk.ok(line).stderr.contains("measured before"));
+}
+
+#[test]
+fn what_was_refused_is_tried_again() {
+    let desk = desk();
+    for _ in 0..2 {
+        let outcome = desk.ok("compare train.txt test.txt --methods plst,lomtree -k 5 --json");
+        assert!(outcome.stderr.contains("lomtree: example"), "{}", outcome.stderr);
+    }
+}
+
+#[test]
+fn models_are_kept_if_asked_for() {
+    let desk = desk();
+    desk.ok("compare train.txt test.txt --methods plst -k 5 -q");
+    assert!(!desk.path("rembrandt-compare/plst-k-5.rmb").exists());
+    desk.ok("compare train.txt test.txt --methods plst -k 5 -q --keep-models");
+    assert_eq!(desk.json("inspect rembrandt-compare/plst-k-5.rmb --json")["k"], 5);
+}
+
+/// What a killed comparison had started must end by itself.
+#[cfg(target_os = "linux")]
+fn wait_until_nobody_works_in(folder: &std::path::Path) {
+    let folder = folder.canonicalize().unwrap();
+    let busy = || {
+        let all = std::fs::read_dir("/proc").unwrap().flatten();
+        all.filter(|process| std::fs::read_link(process.path().join("cwd")).is_ok_and(|cwd| cwd == folder)).count()
+    };
+    for _ in 0..1000 {
+        if busy() == 0 {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("a process of a killed comparison lives on");
 }
 
 #[cfg(unix)]
@@ -129,6 +168,8 @@ fn a_comparison_that_was_killed_goes_on() {
     }
     child.kill().unwrap();
     child.wait().unwrap();
+    #[cfg(target_os = "linux")]
+    wait_until_nobody_works_in(&desk.path("."));
     let kept: Value = serde_json::from_slice(&desk.read("rembrandt-compare/rows.json")).unwrap();
     let kept = kept.as_object().unwrap().len();
     assert!(kept >= 1);
@@ -155,6 +196,9 @@ fn k_is_cut_to_what_the_data_allow() {
     let whole = desk.json("compare train.txt test.txt --methods plst,plst:500 -k 300 --json -q");
     assert_eq!(rows(&whole).len(), 1, "both are cut to the same k");
     assert_eq!(row(&whole, "plst")["measured"]["k"], 20);
+    // Principal components are of the features, of which there are more.
+    let whole = desk.json("compare train.txt test.txt --methods pca:30 --json -q");
+    assert_eq!(row(&whole, "pca")["measured"]["k"], 30);
 }
 
 #[test]
@@ -180,6 +224,8 @@ fn nonsense_is_refused() {
         ("compare train.txt missing.txt", "missing.txt"),
         ("compare train.txt test.txt --text-column 2", "--text"),
         ("compare train.txt test.txt --report test.txt", "also an input"),
+        ("compare train.txt test.txt --bootstrap 3", "too few"),
+        ("compare train.txt test.txt --methods plst:8 -k 3", "-k"),
     ];
     for (line, expected) in cases {
         let before = desk.files();

@@ -82,6 +82,10 @@ fn what_makes_no_sense_is_refused() {
         ("--method fastxml --trees 0", "--trees"),
         ("--trees 4", "--trees is for trees"),
         ("--method fastxml --max-memory 1M", "memory"),
+        ("--method fastxml --cost nan", "finite"),
+        ("--method lomtree --step inf", "finite"),
+        ("--method label-tree --ridge nan", "finite"),
+        ("--method fastxml --tolerance inf", "finite"),
     ];
     for (options, expected) in cases {
         let outcome = desk.run(&format!("train train.txt {options} -o m.rmb -q"));

@@ -93,6 +93,8 @@ impl Model {
         if let Some(weights) = &weights {
             weights.check(&file, &map, "weights", (c - added, width))?;
         }
+        // The first tensor with a place for every label: it proves that there are so many.
+        let counts = file.vector("counts", Dtype::U64, c)?;
         let trees = method.map(|method| Trees::from_arrays(method, &Stored32(&file), (d, c))).transpose();
         let trees = trees.map_err(|what| damaged(path, &what))?;
         let added_weights = if added > 0 { file.matrix("added_weights")? } else { Matrix::zeros(0, k + 1) };
@@ -110,7 +112,7 @@ impl Model {
         }
         let background = Background {
             examples: description.examples,
-            counts: file.vector("counts", Dtype::U64, c)?,
+            counts,
             mean: numbers(&file, "mean", k)?,
             covariance,
             words: description.words,
@@ -204,8 +206,9 @@ impl Model {
         match self.trees {
             None => Ok(()),
             Some(_) => {
-                let reason = "it is a model of trees, and this takes an embedding: train one with --method rembrandt";
-                Err(Error::parameter("model", reason))
+                let reason =
+                    "the model is a model of trees, and this takes an embedding: train one with --method rembrandt";
+                Err(Error::Data(reason.into()))
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::Read;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -36,13 +37,27 @@ enum End {
 }
 
 impl Bench<'_> {
-    /// Trains and tests a method; `place` is its number, and how many there are.
-    pub fn measure(&self, entry: &Entry, place: (usize, usize), display: &mut Display) -> Result<Row> {
-        let model = self.store.file(&format!("{}.rmb", entry.title().replace([' ', '='], "-")));
-        let failed =
-            |reason| Ok(Row { method: entry.method.name.into(), k: entry.k, outcome: Outcome::Failed { reason } });
+    /// Trains and tests a method; `place` is its number, and how many there are. Also says whether the row is to be kept:
+    /// a refusal or an accident may be over by the next time.
+    pub fn measure(&self, entry: &Entry, place: (usize, usize), display: &mut Display) -> Result<(Row, bool)> {
+        let model = self.store.file(&entry.file());
+        let outcome = self.outcome(entry, &model, place, display);
+        if !self.plan.args.keep_models && model.exists() {
+            fs::remove_file(&model).map_err(Error::io(&model))?;
+        }
+        let (outcome, lasting) = outcome?;
+        Ok((Row { method: entry.method.name.into(), k: entry.k, outcome }, lasting))
+    }
+
+    fn outcome(
+        &self,
+        entry: &Entry,
+        model: &Path,
+        place: (usize, usize),
+        display: &mut Display,
+    ) -> Result<(Outcome, bool)> {
         let mut train = self.program("train");
-        train.arg(&self.plan.train).arg("-o").arg(&model).args(["--method", entry.method.name]);
+        train.arg(&self.plan.train).arg("-o").arg(model).args(["--method", entry.method.name]);
         train.args(["--seed", &self.plan.args.seed.to_string()]).args(self.plan.train_options());
         if entry.method.embeds {
             // Trees take their settings from their papers: there is nothing to choose.
@@ -54,22 +69,23 @@ impl Bench<'_> {
         }
         let trained = match self.wait(train, &format!("training {}", entry.title()), place, display)? {
             End::Result(value) => value,
-            End::Refused(reason) => return failed(reason),
-            End::TooLate => return failed(format!("not trained within {} s", self.plan.args.budget.as_secs_f64())),
+            End::Refused(reason) => return Ok((Outcome::Failed { reason }, false)),
+            End::TooLate => return Ok((self.too_late("trained"), true)),
         };
         let mut eval = self.program("eval");
-        eval.arg(&model).arg(&self.plan.test).args(["--bootstrap", &self.plan.args.bootstrap.to_string()]);
+        eval.arg(model).arg(&self.plan.test).args(["--bootstrap", &self.plan.args.bootstrap.to_string()]);
         eval.args(self.plan.eval_options());
         let tested = match self.wait(eval, &format!("testing {}", entry.title()), place, display)? {
             End::Result(value) => value,
-            End::Refused(reason) => return failed(reason),
-            End::TooLate => return failed(format!("not tested within {} s", self.plan.args.budget.as_secs_f64())),
+            End::Refused(reason) => return Ok((Outcome::Failed { reason }, false)),
+            End::TooLate => return Ok((self.too_late("tested"), true)),
         };
-        let measured = measured(&trained, &tested, &model, length(&model)?)?;
-        if !self.plan.args.keep_models {
-            fs::remove_file(&model).map_err(Error::io(&model))?;
-        }
-        Ok(Row { method: entry.method.name.into(), k: entry.k, outcome: Outcome::Measured(Box::new(measured)) })
+        let measured = measured(&trained, &tested, model, length(model)?)?;
+        Ok((Outcome::Measured(Box::new(measured)), true))
+    }
+
+    fn too_late(&self, what: &str) -> Outcome {
+        Outcome::Failed { reason: format!("not {what} within {} s", self.plan.args.budget.as_secs_f64()) }
     }
 
     /// This program with a command, its result to be JSON.
@@ -78,8 +94,9 @@ impl Bench<'_> {
         if let Some(threads) = self.threads {
             program.args(["--threads", &threads.to_string()]);
         }
-        program.arg(command).args(["--json", "--quiet"]);
-        program.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // Our end of its input closes with us, however we end.
+        program.arg(command).args(["--json", "--quiet", "--end-with-stdin"]);
+        program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         program
     }
 
@@ -106,8 +123,11 @@ impl Bench<'_> {
             let wrong = |e| Error::Data(format!("{what} gave no result that can be read: {e}"));
             return Ok(End::Result(serde_json::from_str(&out).map_err(wrong)?));
         }
-        let reason = err.lines().rev().find_map(|line| line.strip_prefix("error: ")).map(str::to_owned);
-        Ok(End::Refused(reason.unwrap_or_else(|| format!("{what} was ended: {status}"))))
+        let reason = err.lines().rev().find_map(|line| line.strip_prefix("error: "));
+        Ok(End::Refused(match reason {
+            Some(reason) => self.plan.as_typed(reason),
+            None => format!("{what} was ended: {status}"),
+        }))
     }
 }
 
@@ -141,7 +161,7 @@ fn collect(drained: Drained) -> String {
 }
 
 /// The numbers of a row, from what training and testing said.
-fn measured(trained: &Value, tested: &Value, model: &std::path::Path, model_bytes: u64) -> Result<Measured> {
+fn measured(trained: &Value, tested: &Value, model: &Path, model_bytes: u64) -> Result<Measured> {
     let opened = Model::open(model)?;
     let interval = &tested["intervals"]["p@1"];
     let examples = number(tested, "n")?;

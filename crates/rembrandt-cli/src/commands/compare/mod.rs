@@ -13,8 +13,10 @@ mod store;
 
 use std::fs;
 use std::io::Write;
+use std::path::Path;
 
 use rembrandt::Error;
+use rembrandt::data::Dataset;
 use rembrandt::model::write_file;
 use serde_json::{Value, json};
 
@@ -27,10 +29,19 @@ use crate::output::{print, print_json, table};
 use crate::progress::Display;
 use crate::source;
 
+/// With fewer replicates there is no interval.
+const FEWEST_REPLICATES: usize = 16;
+
 pub fn run(args: &CompareArgs, threads: Option<u16>) -> anyhow::Result<()> {
     refuse_options(args)?;
     if let Some(report) = &args.report {
-        source::check_output(report, [&args.train, &args.test])?;
+        let inputs: Vec<_> =
+            [&args.train, &args.test].into_iter().cloned().chain(args.read.files().map(Path::to_owned)).collect();
+        source::check_output(report, &inputs)?;
+        let parent = |path: &Path| path.canonicalize().ok();
+        if report.parent().and_then(parent).is_some_and(|folder| Some(folder) == parent(&args.work)) {
+            return Err(Error::file(report, "is in the folder of what is under way: write it elsewhere").into());
+        }
     }
     [&args.train, &args.test].into_iter().try_for_each(|path| plan::stamp(path).map(drop))?;
     let mut display = Display::new(args.quiet);
@@ -48,6 +59,7 @@ pub fn run(args: &CompareArgs, threads: Option<u16>) -> anyhow::Result<()> {
     for (i, entry) in plan.entries.iter().enumerate() {
         let key = plan.key(entry)?;
         let kept = if args.fresh { None } else { store.find(&key)? };
+        let kept = kept.filter(|_| !args.keep_models || store.file(&entry.file()).exists());
         let row = match kept {
             Some(row) => {
                 display.note(&format!("{}: measured before", entry.title()));
@@ -57,8 +69,10 @@ pub fn run(args: &CompareArgs, threads: Option<u16>) -> anyhow::Result<()> {
                 let place = (i + 1, plan.entries.len());
                 let measured = Bench { plan: &plan, store: &store, threads }.measure(entry, place, &mut display);
                 display.clear();
-                let row = measured?;
-                store.keep(&key, &row)?;
+                let (row, lasting) = measured?;
+                if lasting {
+                    store.keep(&key, &row)?;
+                }
                 display.note(&row.sentence());
                 row
             }
@@ -87,20 +101,33 @@ pub fn run(args: &CompareArgs, threads: Option<u16>) -> anyhow::Result<()> {
             print(&format!("wrote {}\n", path.display()))?;
         }
     }
-    if rows.iter().all(|row| row.measured().is_none()) {
-        return Err(Error::Data("no method could be measured: the reasons are above".into()).into());
+    match rows.first() {
+        Some(Row { outcome: Outcome::Failed { reason }, .. }) => {
+            Err(Error::Data(format!("no method could be measured; the first said: {reason}")).into())
+        }
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// Refuses options that would have no effect.
 fn refuse_options(args: &CompareArgs) -> rembrandt::Result<()> {
-    let stream = |path: &std::path::Path| path.as_os_str() == "-";
+    let stream = |path: &Path| path.as_os_str() == "-";
     if stream(&args.train) || stream(&args.test) {
         return Err(Error::parameter("train", "every method reads the data, which a pipe gives once: name files"));
     }
-    if args.methods.0.iter().all(|c| !c.method.embeds) && args.k.is_some() {
-        return Err(Error::parameter("k", "is for embeddings, and none of the methods has one: leave it out"));
+    if args.methods.0.iter().all(|c| !c.method.embeds || c.k.is_some()) && args.k.is_some() {
+        return Err(Error::parameter(
+            "k",
+            "is for embeddings without a k of their own, and there is none: leave it out",
+        ));
+    }
+    if (1..FEWEST_REPLICATES).contains(&args.bootstrap) {
+        let reason =
+            format!("{} are too few for an interval, ask for {FEWEST_REPLICATES} or more, or 0", args.bootstrap);
+        return Err(Error::Parameter { name: "bootstrap", reason });
+    }
+    if let Some(name) = args.read.given().filter(|_| [&args.train, &args.test].iter().all(|p| Dataset::is_cache(p))) {
+        return Err(Error::parameter(name, "is for text, and cache files are not: leave it out"));
     }
     match (args.read.given(), args.columns.given()) {
         (Some(name), _) if args.text => {
@@ -149,6 +176,6 @@ fn number(value: &Value, key: &str) -> rembrandt::Result<f64> {
 }
 
 /// The length of a file.
-fn length(path: &std::path::Path) -> rembrandt::Result<u64> {
+fn length(path: &Path) -> rembrandt::Result<u64> {
     Ok(fs::metadata(path).map_err(Error::io(path))?.len())
 }

@@ -12,6 +12,7 @@ use super::row::title;
 use super::store::Store;
 use crate::args::{CompareArgs, Method};
 use crate::progress::Display;
+use crate::source;
 
 /// A method to be measured.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +24,11 @@ pub struct Entry {
 impl Entry {
     pub fn title(&self) -> String {
         title(self.method.name, self.k)
+    }
+
+    /// The file of its model.
+    pub fn file(&self) -> String {
+        format!("{}.rmb", self.title().replace([' ', '='], "-"))
     }
 }
 
@@ -57,12 +63,13 @@ impl<'a> Plan<'a> {
             let (test, _) = plan.cached(&args.test, store, "test", display)?;
             (plan.train, plan.test, plan.shape) = (train, test, shape);
         }
-        let most = if args.text { usize::MAX } else { plan.shape.c.min(plan.shape.d) };
         for contestant in &args.methods.0 {
             let asked = contestant.k.or(args.k).filter(|_| contestant.method.embeds);
+            // Of texts nobody knows yet how many features and labels they make.
+            let most = if args.text { usize::MAX } else { contestant.method.most(plan.shape) };
             let k = asked.map(|k| k.min(most.max(1)));
             if k != asked {
-                display.note(&format!("{}: k is cut to {}, the data allow no more", contestant.method.name, most));
+                display.note(&format!("{}: k is cut to {most}, the data allow no more", contestant.method.name));
             }
             let entry = Entry { method: contestant.method, k };
             // Cutting may make two of them one.
@@ -76,16 +83,15 @@ impl<'a> Plan<'a> {
     /// A cache of a file of sparse rows, and its size.
     fn cached(&mut self, path: &Path, store: &Store, name: &str, display: &mut Display) -> Result<(PathBuf, Shape)> {
         if Dataset::is_cache(path) {
-            if let Some(name) = self.args.read.given() {
-                return Err(Error::parameter(name, "is for text, and a cache file is not: leave it out"));
-            }
             return Ok((path.to_owned(), Dataset::open(path)?.shape()));
         }
-        // The name tells which file, as it was then: an interrupted comparison need not read it again.
-        let cache = store.file(&format!("{name}-{:016x}.cache", hash(&format!("{} {}", path.display(), stamp(path)?))));
+        // The name tells which file, as it was then, and how it was read: an interrupted comparison need not do so again.
+        let source = format!("{} {} {:?}", path.display(), stamp(path)?, self.reading()?);
+        let cache = store.file(&format!("{name}-{:016x}.cache", hash(&source)));
         self.caches.push(cache.clone());
-        if let Ok(data) = Dataset::open(&cache) {
-            return Ok((cache, data.shape()));
+        match Dataset::open(&cache) {
+            Ok(data) if !self.args.fresh => return Ok((cache, data.shape())),
+            _ => {}
         }
         let mut watch = |done, total| {
             display.read(done, total);
@@ -107,10 +113,20 @@ impl<'a> Plan<'a> {
         let key = json!({
             "method": entry.method.name, "k": entry.k, "seed": args.seed, "budget": args.budget.as_secs_f64(),
             "bootstrap": args.bootstrap, "options": self.train_options(), "eval": self.eval_options(),
+            "reading": self.reading()?,
             "data": [stamp(&args.train)?, stamp(&args.test)?], "program": stamp(&self.program)?,
             "threads": rayon::current_num_threads(),
         });
         Ok(key.to_string())
+    }
+
+    /// How files are read: the options, and the files with names that they or their places tell of.
+    fn reading(&self) -> Result<Vec<String>> {
+        let args = self.args;
+        let beside = [&args.train, &args.test].into_iter().flat_map(|path| source::side_files(path));
+        let files = args.read.files().map(Path::to_owned).chain(beside);
+        let stamps: Result<Vec<String>> = files.map(|path| stamp(&path)).collect();
+        Ok(args.read.typed().into_iter().chain(stamps?).collect())
     }
 
     /// How the features are made or weighed, as options of train.
@@ -124,6 +140,14 @@ impl<'a> Plan<'a> {
     /// How the test data are read, as options of eval.
     pub fn eval_options(&self) -> Vec<String> {
         self.args.columns.typed()
+    }
+
+    /// A sentence about the caches, as one about the files that they were made from.
+    pub fn as_typed(&self, sentence: &str) -> String {
+        let of = |sentence: String, cache: &Path, typed: &Path| {
+            sentence.replace(&*cache.to_string_lossy(), &typed.to_string_lossy())
+        };
+        of(of(sentence.to_owned(), &self.train, &self.args.train), &self.test, &self.args.test)
     }
 
     /// The command that repeats the comparison.

@@ -88,7 +88,12 @@ pub fn scatter(points: &[Point], x_title: &str, x_text: fn(f64) -> String, y_tit
     let x = Axis::log(points.iter().map(|p| p.x.max(1e-9)), 0.12, [left, right]);
     let bounds = |p: &Point| [p.y, p.interval.map_or(p.y, |i| i[0]), p.interval.map_or(p.y, |i| i[1])];
     let y = Axis::linear(points.iter().flat_map(bounds), 0.08, [bottom, top]);
-    frame(&mut svg, &x, x_text, x_title, &y, |v| format!("{:.0} %", 100.0 * v), y_title);
+    // As many decimals as tell the ticks apart.
+    let ticks = y.ticks();
+    let step = ticks.windows(2).map(|pair| pair[1] - pair[0]).fold(f64::INFINITY, f64::min);
+    let decimals = if step.is_finite() { (-(100.0 * step).log10()).ceil().clamp(0.0, 4.0) as usize } else { 1 };
+    let y_text = |v: f64| format!("{:.decimals$} %", if v.abs() < 1e-9 { 0.0 } else { 100.0 * v });
+    frame(&mut svg, &x, x_text, x_title, &y, &y_text, y_title);
 
     let mut order: Vec<&Point> = points.iter().collect();
     order.sort_by(|a, b| a.x.total_cmp(&b.x));
@@ -142,7 +147,7 @@ pub fn curves(curves: &[Curve], x_title: &str, y_title: &str) -> String {
     }
     let x = Axis::log([1.0, longest.max(2) as f64].into_iter(), 0.02, [left, right]);
     let y = Axis::log(positive(), 0.05, [bottom, top]);
-    frame(&mut svg, &x, |v| format!("{v:.0}"), x_title, &y, tidy, y_title);
+    frame(&mut svg, &x, |v| format!("{v:.0}"), x_title, &y, &tidy, y_title);
     for (i, curve) in curves.iter().enumerate() {
         let spots = curve.values.iter().enumerate().filter(|(_, v)| **v > 0.0);
         let path: Vec<String> =
@@ -191,7 +196,7 @@ fn frame(
     x_text: fn(f64) -> String,
     x_title: &str,
     y: &Axis,
-    y_text: fn(f64) -> String,
+    y_text: &dyn Fn(f64) -> String,
     y_title: &str,
 ) {
     let ([left, right], [bottom, top]) = (x.ends, y.ends);

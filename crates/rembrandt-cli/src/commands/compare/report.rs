@@ -36,17 +36,20 @@ pub fn page(plan: &Plan<'_>, rows: &[Row], multiclass: bool) -> String {
     page.push_str(&table(rows, multiclass));
     page.push_str(&plots(&measured, multiclass));
     page.push_str(&methods(rows));
+    let intervals = match plan.args.bootstrap {
+        0 => String::new(),
+        n => format!(" Intervals are the middle 90 % of {n} replicates of a Poisson bootstrap of the test rows."),
+    };
     let _ = writeln!(
         page,
         "<section><h2>Repeat it</h2><pre>{}</pre><p class=\"note\">Every method was trained on the same rows with {}, \
          within {} each, in a process of its own. Embeddings choose what was not given (dimensions, ridge, head) on \
-         held-out training rows; trees have the settings of their papers. No choice saw the test rows. Intervals are \
-         from a Poisson bootstrap of the test rows with {} replicates, the middle 90 %. Prediction is of the five best labels, all \
+         held-out training rows; trees have the settings of their papers. No choice saw the test rows.{} Prediction is of the five best labels, all \
          threads at work.</p></section>",
         escaped(&plan.command()),
         crate::output::count(rayon::current_num_threads() as u64, "thread"),
         row::seconds(plan.args.budget.as_secs_f64()),
-        plan.args.bootstrap
+        intervals
     );
     page.push_str("</main></body></html>\n");
     page

@@ -85,7 +85,8 @@ impl Row {
             Outcome::Measured(m) => {
                 let what = if m.error.is_some() { "error" } else { "P@1" };
                 let [value, interval] = m.headline();
-                format!("{}: {what} {value} {interval}, trained in {}", self.title(), seconds(m.train_seconds))
+                let value = [value, interval].join(" ").trim_end().to_owned();
+                format!("{}: {what} {value}, trained in {}", self.title(), seconds(m.train_seconds))
             }
         }
     }

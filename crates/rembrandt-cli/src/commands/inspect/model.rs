@@ -68,10 +68,12 @@ fn text(model: &Model, bytes: u64) -> String {
         ("head", head),
         ("probabilities", probabilities(model)),
         ("numbers", format!("{}, {} in all", precision(model.precision()), BinaryBytes(bytes))),
-        ("spectrum", listed(spectrum.iter().map(String::as_str))),
         ("label names", names(model.label_names())),
         ("feature names", names(model.feature_names())),
     ]);
+    if !spectrum.is_empty() {
+        rows.push(("spectrum", listed(spectrum.iter().map(String::as_str))));
+    }
     if let Ok(report) = report {
         rows.push(("held out", train::estimate(&report.held_out)));
         rows.extend(train::tried(&report.tried));
