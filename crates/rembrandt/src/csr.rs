@@ -68,6 +68,16 @@ impl Csr {
         }
     }
 
+    /// How often each of the ids below `width` occurs.
+    ///
+    /// # Panics
+    /// If there is a larger one.
+    pub fn counts(&self, width: usize) -> Vec<u64> {
+        let mut counts = vec![0; width];
+        self.ids.iter().for_each(|id| counts[*id as usize] += 1);
+        counts
+    }
+
     /// The matrix as a view.
     pub fn view(&self) -> CsrRef<'_> {
         CsrRef { ptr: &self.ptr, ids: &self.ids, values: self.values.as_deref() }
