@@ -13,12 +13,14 @@ use rembrandt::model::Export;
 use rembrandt::reproduce::Experiment;
 
 mod compare;
+mod generate;
 mod method;
 mod model;
 mod train;
 mod tree;
 
 pub use compare::{CompareArgs, METHODS, Method};
+pub use generate::GenerateArgs;
 pub use method::MethodChoice;
 pub use model::{AddLabelArgs, ColumnArgs, EvalArgs, ExplainArgs, InputArgs, InputFormat, OutputFormat, PredictArgs};
 pub use train::TrainArgs;
@@ -100,6 +102,8 @@ pub enum Command {
     Neighbors(NeighborsArgs),
     /// Train and test many methods on the same data, in one table
     Compare(Box<CompareArgs>),
+    /// Make up data of any size that behave like texts with very many labels
+    Generate(GenerateArgs),
     /// Repeat an experiment of the paper's authors and print its figures beside theirs
     Reproduce(ReproduceArgs),
 }

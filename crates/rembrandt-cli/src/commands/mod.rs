@@ -6,6 +6,7 @@ mod convert;
 mod embed;
 mod eval;
 mod explain;
+mod generate;
 mod inspect;
 mod neighbors;
 mod predict;
@@ -35,6 +36,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::Inspect(args) => inspect::run(args),
         Command::Neighbors(args) => neighbors::run(args),
         Command::Compare(args) => compare::run(args, arguments.threads),
+        Command::Generate(args) => generate::run(args),
         Command::Reproduce(args) => reproduce::run(args),
     };
     match arguments.threads {

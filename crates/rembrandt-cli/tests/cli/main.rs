@@ -7,6 +7,7 @@ mod compare;
 mod embed;
 mod eval;
 mod exports;
+mod generate;
 mod inspect;
 #[cfg(unix)]
 mod killed;

@@ -6,6 +6,7 @@ mod cache;
 mod chunk;
 mod dataset;
 pub mod featurizer;
+pub mod generate;
 mod input;
 mod known;
 mod names;
