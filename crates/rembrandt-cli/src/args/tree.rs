@@ -14,10 +14,11 @@ pub struct TreeArgs {
     /// fastxml: number of trees [default: 50]
     #[arg(long, value_name = "N")]
     trees: Option<usize>,
-    /// fastxml, lpsr: a node with more examples is split [default: 10 and 1000]
+    /// fastxml, lpsr: a node with more examples is split [default: fastxml: 10; lpsr: 1000, or two for each of its
+    /// labels]
     #[arg(long, value_name = "N")]
     leaf_examples: Option<usize>,
-    /// fastxml, lpsr: labels that a leaf keeps at most [default: 100]
+    /// fastxml, lpsr: labels that a leaf keeps at most [default: 100; lpsr: with more than 464 labels c, c^¾]
     #[arg(long, value_name = "N")]
     leaf_labels: Option<usize>,
     /// fastxml: what a mistake costs at a node; more makes hyperplanes less sparse [default: 1]
