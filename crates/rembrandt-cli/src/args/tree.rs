@@ -70,6 +70,9 @@ pub struct TreeArgs {
 const SMOOTHINGS: &[(&str, Smoothing)] = &[("uniform", Smoothing::Uniform), ("background", Smoothing::Background)];
 const AFFINITIES: &[(&str, Affinity)] = &[("embedding", Affinity::Embedding), ("confusion", Affinity::Confusion)];
 
+/// Options of the groups of labels that a label tree of several levels has.
+const OF_GROUPS: [&str; 3] = ["branching", "beam", "affinity"];
+
 /// Reads a number that is one.
 fn parse_number(text: &str) -> std::result::Result<f64, String> {
     text.parse().ok().filter(|number: &f64| number.is_finite()).ok_or_else(|| "write a finite number".to_owned())
@@ -111,6 +114,11 @@ impl TrainArgs {
         if let Some(typed) = self.typed.iter().find(|typed| typed.is_special() && !means(&typed.name)) {
             let reason = format!("--{} means nothing to {name}: leave it out", typed.name.replace('_', "-"));
             return Err(Error::Data(if typed.name == "k" { reason.replacen("--", "-", 1) } else { reason }));
+        }
+        let flat = method == TreeMethod::LabelTree && self.trees.depth == Some(1);
+        if let Some(typed) = self.typed.iter().find(|typed| flat && OF_GROUPS.contains(&&*typed.name)) {
+            let reason = "means nothing to label-tree with --depth 1, where labels are in no groups: leave it out";
+            return Err(Error::Data(format!("--{} {reason}", typed.name)));
         }
         self.params.check_finite()?;
         let mut given: Vec<(&str, Value)> = self.trees.given().collect();

@@ -17,9 +17,6 @@ use super::count::Counts;
 use crate::csr::Csr;
 use crate::tree::lookup::Lookup;
 
-/// A search in a row costs about as much as looking at so many of its entries.
-const SEARCH: usize = 8;
-
 /// The scorer.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Bayes {
@@ -68,12 +65,7 @@ impl Bayes {
     /// The score of a label.
     pub fn score(&self, label: usize, x: &Lookup<'_>, sum: f64) -> f64 {
         let (ids, gains) = self.gains.view().row(label);
-        let gains = gains.unwrap_or_default();
-        if ids.len() <= SEARCH * x.ids().len() {
-            return self.start(label, sum) + x.dot(ids, gains);
-        }
-        let found = |(id, value): (u32, f32)| ids.binary_search(&id).map(|at| f64::from(gains[at]) * f64::from(value));
-        self.start(label, sum) + x.entries().filter_map(|entry| found(entry).ok()).sum::<f64>()
+        self.start(label, sum) + x.dot(ids, gains.unwrap_or_default())
     }
 
     /// The gains by features, to score all labels at once.
