@@ -7,7 +7,7 @@
 //! than the plain one on every data set that we tried: a label is compared with the examples that do not have it, and
 //! features count as much as they tell of the labels (`count.rs`).
 //!
-//! Where a training example tells how good the scorer is, it is scored as if the scorer had not seen it: otherwise rare
+//! Where a training example tells how good the scorer is, its labels are scored as if they had not seen it: otherwise rare
 //! labels look better than they are. Scores become probabilities by logistic regression on how far a label is above the
 //! best few of the leaf, per feature of the example.
 
