@@ -132,5 +132,5 @@ fn trees_rank_the_tags_of_bibtex() {
         precision(&|i| parted.rank(row(i).0, row(i).1, first)),
     ];
     println!("bibtex, precision at 1 of ten trees of FastXML and of LPSR-NB: {found:.3?}");
-    assert!(found[0] > 0.56 && found[1] > 0.52, "{found:?}");
+    assert!(found[0] > 0.56 && found[1] > 0.56, "{found:?}");
 }

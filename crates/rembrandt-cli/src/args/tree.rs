@@ -14,10 +14,11 @@ pub struct TreeArgs {
     /// fastxml: number of trees [default: 50]
     #[arg(long, value_name = "N")]
     trees: Option<usize>,
-    /// fastxml, lpsr: a node with more examples is split [default: 10 and 1000]
+    /// fastxml, lpsr: a node with more examples is split [default: fastxml: 10; lpsr: 1000, or two for each of its
+    /// labels]
     #[arg(long, value_name = "N")]
     leaf_examples: Option<usize>,
-    /// fastxml, lpsr: labels that a leaf keeps at most [default: 100]
+    /// fastxml, lpsr: labels that a leaf keeps at most [default: 100; lpsr: with more than 464 labels c, c^¾]
     #[arg(long, value_name = "N")]
     leaf_labels: Option<usize>,
     /// fastxml: what a mistake costs at a node; more makes hyperplanes less sparse [default: 1]
@@ -69,6 +70,9 @@ pub struct TreeArgs {
 const SMOOTHINGS: &[(&str, Smoothing)] = &[("uniform", Smoothing::Uniform), ("background", Smoothing::Background)];
 const AFFINITIES: &[(&str, Affinity)] = &[("embedding", Affinity::Embedding), ("confusion", Affinity::Confusion)];
 
+/// Options of the groups of labels that a label tree of several levels has.
+const OF_GROUPS: [&str; 3] = ["branching", "beam", "affinity"];
+
 /// Reads a number that is one.
 fn parse_number(text: &str) -> std::result::Result<f64, String> {
     text.parse().ok().filter(|number: &f64| number.is_finite()).ok_or_else(|| "write a finite number".to_owned())
@@ -110,6 +114,11 @@ impl TrainArgs {
         if let Some(typed) = self.typed.iter().find(|typed| typed.is_special() && !means(&typed.name)) {
             let reason = format!("--{} means nothing to {name}: leave it out", typed.name.replace('_', "-"));
             return Err(Error::Data(if typed.name == "k" { reason.replacen("--", "-", 1) } else { reason }));
+        }
+        let flat = method == TreeMethod::LabelTree && self.trees.depth == Some(1);
+        if let Some(typed) = self.typed.iter().find(|typed| flat && OF_GROUPS.contains(&&*typed.name)) {
+            let reason = "means nothing to label-tree with --depth 1, where labels are in no groups: leave it out";
+            return Err(Error::Data(format!("--{} {reason}", typed.name)));
         }
         self.params.check_finite()?;
         let mut given: Vec<(&str, Value)> = self.trees.given().collect();

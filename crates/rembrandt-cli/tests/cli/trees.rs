@@ -79,6 +79,11 @@ fn what_makes_no_sense_is_refused() {
         ("--method fastxml --no-tune", "--no-tune means nothing to fastxml"),
         ("--method fastxml --compact", "--compact means nothing to fastxml"),
         ("--method lpsr --trees 4", "--trees means nothing to lpsr"),
+        ("--method label-tree --depth 1 --branching 4", "--branching means nothing to label-tree with --depth 1"),
+        ("--method label-tree --beam 2 --depth 1", "--beam means nothing to label-tree with --depth 1"),
+        ("--method label-tree --depth 1 --affinity confusion", "--affinity means nothing to label-tree with --depth 1"),
+        // With groups they mean something, and it is the data that are refused.
+        ("--method label-tree --depth 2 --branching 4 --beam 2 --affinity confusion", "exactly one"),
         ("--method fastxml --trees 0", "--trees"),
         ("--trees 4", "--trees is for trees"),
         ("--method fastxml --max-memory 1M", "memory"),

@@ -38,18 +38,17 @@ impl FastXml {
     pub fn rank(&self, ids: &[u32], values: Option<&[f32]>, wanted: Wanted<'_>) -> Vec<(u32, f32)> {
         let x = Lookup::new(ids, values, self.row_scale);
         let trees = self.routes.trees();
-        let mut shares: Vec<(u32, f32)> = Vec::new();
+        // Label and place in `shares` in one number: sorted, the shares of a label stand in the order of the trees.
+        let (mut places, mut shares): (Vec<u64>, Vec<f32>) = Default::default();
         for tree in 0..trees {
             let (labels, held) = self.labels.view().row(self.routes.leaf(tree, &x));
-            shares.extend(labels.iter().copied().zip(held.unwrap_or_default().iter().copied()));
+            places.extend(labels.iter().zip(shares.len() as u64..).map(|(label, at)| u64::from(*label) << 32 | at));
+            shares.extend_from_slice(held.unwrap_or_default());
         }
-        // Stable, so that the shares of a label are added in the order of the trees.
-        shares.sort_by_key(|(label, _)| *label);
-        let mean = |of: &[(u32, f32)]| {
-            let sum: f64 = of.iter().map(|(_, share)| f64::from(*share)).sum();
-            (of[0].0, (sum / trees as f64) as f32)
-        };
-        wanted.best(shares.chunk_by(|a, b| a.0 == b.0).map(mean))
+        places.sort_unstable();
+        let share = |place: &u64| f64::from(shares[*place as u32 as usize]);
+        let mean = |of: &[u64]| ((of[0] >> 32) as u32, (of.iter().map(share).sum::<f64>() / trees as f64) as f32);
+        wanted.best(places.chunk_by(|a, b| a >> 32 == b >> 32).map(mean))
     }
 
     /// The size of the trees.

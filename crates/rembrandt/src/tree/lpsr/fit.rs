@@ -1,7 +1,8 @@
 //! The steps of a fit: scorer, precision of every example, partition, labels of the leaves, calibration.
 
-use super::bayes::{Bayes, ByFeature, Counted, Seen};
+use super::bayes::{Bayes, ByFeature};
 use super::choose::{Ranked, choose};
+use super::count::{Counted, Counts, Seen};
 use super::params::{CHOOSING, Smoothing};
 use super::partition::{Parted, Partition};
 use super::{Lpsr, LpsrParams, compared_with, per_feature};
@@ -28,14 +29,13 @@ pub(super) struct Fit<'a> {
     x: Csr,
     y: Csr,
     weights: Option<Vec<f32>>,
-    /// Weight of the examples of each label.
-    held: Vec<f64>,
 }
 
-/// The scorer in both orientations.
+/// The scorer in both orientations, and what it was made of.
 struct Scorer {
-    bayes: Bayes,
+    counts: Counts,
     alphas: Vec<f64>,
+    bayes: Bayes,
     by_feature: ByFeature,
 }
 
@@ -54,12 +54,7 @@ impl<'a> Fit<'a> {
         if weights.as_ref().is_some_and(|w| w.iter().all(|w| *w == 0.0)) {
             return Err(Error::Data("every example has the weight 0".into()));
         }
-        let mut fit = Fit { params, shape: data.shape(), x, y, weights, held: vec![0.0; data.shape().c] };
-        for i in 0..fit.shape.n {
-            let weight = fit.weight(i);
-            fit.y.view().row(i).0.iter().for_each(|label| fit.held[*label as usize] += weight);
-        }
-        Ok(fit)
+        Ok(Fit { params, shape: data.shape(), x, y, weights })
     }
 
     fn weight(&self, i: usize) -> f64 {
@@ -79,7 +74,13 @@ impl<'a> Fit<'a> {
         let scorer = self.scorer()?;
         run.advance("counting", n)?;
         let precision = self.precision(&scorer, run)?;
-        let partition = Partition { params: self.params, x: self.x.view(), weights: &precision, d: self.shape.d };
+        let partition = Partition {
+            params: self.params,
+            leaf_examples: self.params.leaf(self.shape).0,
+            x: self.x.view(),
+            weights: &precision,
+            d: self.shape.d,
+        };
         let parted = work::each(1, "parting examples", run, |_, work| partition.grow(work, n))?;
         let [parted] = <[Parted; 1]>::try_from(parted).ok().expect("one task has one result");
         let leaves = work::each(parted.leaves.len(), "choosing labels", run, |leaf, work| {
@@ -88,7 +89,8 @@ impl<'a> Fit<'a> {
         let pairs: Vec<(f64, bool)> = leaves.iter().flat_map(|(_, pairs)| pairs.iter().copied()).collect();
         let (scale, shift) = platt(&pairs);
         let labels = self.leaf_labels(&parted, &leaves)?;
-        let bayes = only(scorer.bayes, &labels);
+        let Scorer { bayes, .. } = scorer;
+        let bayes = only(bayes, &labels);
         let calibration = [scale as f32, shift as f32];
         Ok(Lpsr { presence: self.params.presence, routes: parted.routes, labels, bayes, calibration })
     }
@@ -96,44 +98,40 @@ impl<'a> Fit<'a> {
     fn scorer(&self) -> Result<Scorer> {
         let Shape { d, c, .. } = self.shape;
         let data = Counted { x: self.counts(), y: self.y.view(), weights: self.weights.as_deref(), shape: (d, c) };
-        let alphas = self.alphas();
-        let bayes = Bayes::fit(&data, &alphas).ok_or_else(|| {
+        let counts = data.count().ok_or_else(|| {
             Error::Data("there are too many pairs of a label and a feature; train on a part of the examples".into())
         })?;
-        Ok(Scorer { by_feature: bayes.by_feature(d), bayes, alphas })
+        let alphas = self.alphas(&counts);
+        let bayes = Bayes::new(&counts, &alphas, counts.importance());
+        Ok(Scorer { by_feature: bayes.by_feature(), counts, alphas, bayes })
     }
 
     /// The counts that features have beforehand: all the same or, with the same sum, as frequent as they are.
-    fn alphas(&self) -> Vec<f64> {
-        let Shape { n, d, .. } = self.shape;
-        let mut alphas = vec![self.params.laplace; d];
-        if self.params.smoothing == Smoothing::Background {
-            // Each once beforehand: a feature without examples must not be impossible.
-            let mut seen = vec![1.0; d];
-            for i in 0..n {
-                self.counts().entries(i).for_each(|(id, v)| seen[id] += self.weight(i) * f64::from(v));
+    fn alphas(&self, counts: &Counts) -> Vec<f64> {
+        let (laplace, d) = (self.params.laplace, self.shape.d);
+        match self.params.smoothing {
+            Smoothing::Uniform => vec![laplace; d],
+            Smoothing::Background => {
+                // Each once beforehand: a feature without examples must not be impossible.
+                let total = counts.features.iter().sum::<f64>() + d as f64;
+                counts.features.iter().map(|count| laplace * d as f64 * (count + 1.0) / total).collect()
             }
-            let total: f64 = seen.iter().sum();
-            alphas = seen.into_iter().map(|seen| self.params.laplace * d as f64 * seen / total).collect();
         }
-        alphas
     }
 
-    /// The scores of all labels of example `i`, its own as if it had not been seen, and the sum of its features.
+    /// The scores of all labels of example `i`, its own as if they had not seen it, and the weighted sum of its features.
     fn scores(&self, scorer: &Scorer, i: usize, scores: &mut [f64]) -> f64 {
         let (ids, values) = self.counts().row(i);
         let x = Lookup::new(ids, values, RowScale::None);
-        let sum: f64 = x.entries().map(|(_, v)| f64::from(v)).sum();
-        scorer.by_feature.scores(&scorer.bayes, &x, sum, scores);
-        for label in self.y.view().row(i).0 {
-            let (label, weight) = (*label as usize, self.weight(i));
-            let share = 1.0 - weight / self.held[label];
-            let seen = Seen { weight, alphas: &scorer.alphas, share };
-            if weight > 0.0 {
-                scores[label] = scorer.bayes.score_without(label, &x, sum, seen);
+        let (sum, weighted) = (x.entries().map(|(_, v)| f64::from(v)).sum(), scorer.bayes.weighted_sum(&x));
+        scorer.by_feature.scores(&scorer.bayes, &x, weighted, scores);
+        let seen = Seen { x: &x, sums: [sum, weighted], weight: self.weight(i) };
+        for label in self.y.view().row(i).0.iter().map(|label| *label as usize) {
+            if seen.weight > 0.0 {
+                scores[label] -= scorer.counts.owed(label, &seen, &scorer.alphas, &scorer.bayes.importance);
             }
         }
-        sum
+        weighted
     }
 
     /// How much each example counts: its weight times the precision at k of the scorer of all labels.
@@ -161,7 +159,7 @@ impl<'a> Fit<'a> {
     /// The labels of a leaf, and how the scorer does with them.
     fn leaf(&self, scorer: &Scorer, parted: &Parted, leaf: &Open, work: &Work) -> Option<Leaf> {
         let examples = &parted.examples[leaf.examples.clone()];
-        let labels = self.frequent(examples);
+        let labels = self.frequent(examples, &scorer.counts.held);
         // Evenly spread over the leaf.
         let few = examples.len().min(CHOOSING);
         let chosen = (0..few).map(|j| examples[j * examples.len() / few] as usize);
@@ -201,7 +199,7 @@ impl<'a> Fit<'a> {
     }
 
     /// The most frequent labels of some examples, ascending; of all examples when those have none.
-    fn frequent(&self, examples: &[u32]) -> Vec<u32> {
+    fn frequent(&self, examples: &[u32], of_all: &[f64]) -> Vec<u32> {
         let mut held: Vec<(u32, f64)> = Vec::new();
         for i in examples.iter().map(|i| *i as usize) {
             held.extend(self.y.view().row(i).0.iter().map(|label| (*label, self.weight(i))));
@@ -209,13 +207,11 @@ impl<'a> Fit<'a> {
         held.sort_by_key(|(label, _)| *label);
         let sum = |of: &[(u32, f64)]| (of[0].0, of.iter().map(|(_, weight)| weight).sum::<f64>() as f32);
         let sums = held.chunk_by(|a, b| a.0 == b.0).map(sum).filter(|(_, weight)| *weight > 0.0);
-        let mut labels = rank_candidates(sums, self.params.leaf_labels);
+        let mut labels = rank_candidates(sums, self.params.leaf(self.shape).1);
         if labels.is_empty() {
-            let all = (0..)
-                .zip(&self.held)
-                .filter(|(_, weight)| **weight > 0.0)
-                .map(|(label, weight)| (label, *weight as f32));
-            labels = rank_candidates(all, self.params.leaf_labels);
+            let all =
+                (0..).zip(of_all).filter(|(_, weight)| **weight > 0.0).map(|(label, weight)| (label, *weight as f32));
+            labels = rank_candidates(all, self.params.leaf(self.shape).1);
         }
         labels.sort_unstable();
         labels

@@ -19,6 +19,8 @@ const LEAST_SIDE: usize = 10;
 /// The examples, and how much each of them counts.
 pub(super) struct Partition<'a> {
     pub params: &'a LpsrParams,
+    /// Examples of a leaf at most.
+    pub leaf_examples: usize,
     pub x: CsrRef<'a>,
     pub weights: &'a [f64],
     pub d: usize,
@@ -40,7 +42,7 @@ impl Partition<'_> {
         let (mut growing, mut leaves) = (Growing::new(examples.len()), Vec::new());
         let mut difference = vec![0.0; self.d];
         while let Some(node) = growing.next() {
-            let wide = node.examples.len() > self.params.leaf_examples && node.depth < self.params.depth;
+            let wide = node.examples.len() > self.leaf_examples && node.depth < self.params.depth;
             let here = &mut examples[node.examples.clone()];
             let split = (wide && growing.nodes() + 2 <= self.params.nodes)
                 .then(|| self.split(here, node.node, &mut difference))

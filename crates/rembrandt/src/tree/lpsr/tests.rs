@@ -2,11 +2,11 @@
 
 use proptest::prelude::*;
 
-use super::bayes::{Counted, Seen};
+use super::count::{Counted, Seen};
 use super::*;
 use crate::data::{Dataset, Rows};
 use crate::tree::damage;
-use crate::{Error, Run};
+use crate::{Error, Run, Shape};
 
 type Example = (Vec<(u32, f32)>, Vec<u32>);
 
@@ -37,7 +37,7 @@ fn clusters(n: u32) -> Vec<Example> {
 }
 
 fn small() -> LpsrParams {
-    LpsrParams { leaf_examples: 40, ..LpsrParams::default() }
+    LpsrParams { leaf_examples: Some(40), ..LpsrParams::default() }
 }
 
 fn fit(params: &LpsrParams, data: &Dataset) -> Lpsr {
@@ -46,18 +46,43 @@ fn fit(params: &LpsrParams, data: &Dataset) -> Lpsr {
 
 const ALL: Wanted<'_> = Wanted { top: 100, labels: None };
 
-/// The score of a label, written out, without the example `left_out`.
-fn oracle(rows: &Rows, alphas: &[f64], label: u32, x: &[f64], left_out: Option<usize>) -> f64 {
-    let weight = |i: usize| rows.weights.as_ref().map_or(1.0, |w| f64::from(w[i]));
-    let (mut counts, mut held) = (vec![0.0; alphas.len()], 0.0);
-    for i in (0..rows.len()).filter(|i| Some(*i) != left_out && rows.y.view().row(*i).0.contains(&label)) {
-        held += weight(i);
-        rows.x.view().entries(i).for_each(|(id, v)| counts[id] += weight(i) * f64::from(v));
+/// Counts of every feature over some examples, and their weight.
+fn counted(rows: &Rows, d: usize, examples: impl Iterator<Item = usize>) -> (Vec<f64>, f64) {
+    let (mut counts, mut held) = (vec![0.0; d], 0.0);
+    for i in examples {
+        let weight = rows.weights.as_ref().map_or(1.0, |w| f64::from(w[i]));
+        held += weight;
+        rows.x.view().entries(i).for_each(|(id, v)| counts[id] += weight * f64::from(v));
     }
-    let total: f64 = (0..rows.len()).map(weight).sum();
-    let sum = counts.iter().sum::<f64>() + alphas.iter().sum::<f64>();
-    let terms = x.iter().zip(&counts).zip(alphas).map(|((x, count), alpha)| x * ((count + alpha) / sum).ln());
-    (held / total).ln() + terms.sum::<f64>()
+    (counts, held)
+}
+
+/// The log-odds of a label, written out, its own examples without `left_out`.
+fn oracle(rows: &Rows, alphas: &[f64], importance: &[f32], label: u32, x: &[f64], left_out: Option<usize>) -> f64 {
+    let (d, has) = (alphas.len(), |i: &usize| rows.y.view().row(*i).0.contains(&label));
+    let (with, held) = counted(rows, d, (0..rows.len()).filter(has).filter(|i| Some(*i) != left_out));
+    let (without, rest) = counted(rows, d, (0..rows.len()).filter(|i| !has(i)));
+    let mean = counted(rows, d, 0..rows.len()).1 / rows.len() as f64;
+    let sum = |counts: &[f64]| counts.iter().sum::<f64>() + alphas.iter().sum::<f64>();
+    let share = |counts: &[f64], f: usize| ((counts[f] + alphas[f]) / sum(counts)).ln();
+    let terms = (0..d).map(|f| f64::from(importance[f]) * x[f] * (share(&with, f) - share(&without, f)));
+    (held / (rest + mean)).ln() + terms.sum::<f64>()
+}
+
+/// How much features tell, before they are put into proportion, written out over all labels.
+fn divergences(rows: &Rows, d: usize, c: u32) -> Vec<f64> {
+    let of = |label: u32| counted(rows, d, (0..rows.len()).filter(|i| rows.y.view().row(*i).0.contains(&label)));
+    let labels: Vec<(Vec<f64>, f64)> = (0..c).map(of).collect();
+    let all: f64 = labels.iter().map(|(_, held)| held).sum();
+    let divergence = |f: usize| -> f64 {
+        let seen: f64 = labels.iter().map(|(counts, _)| counts[f]).sum();
+        let term = |(counts, held): &(Vec<f64>, f64)| {
+            let share = (counts[f] + 100.0 * held / all) / (seen + 100.0);
+            share * (share / (held / all)).ln()
+        };
+        labels.iter().filter(|(_, held)| *held > 0.0).map(term).sum()
+    };
+    (0..d).map(divergence).collect()
 }
 
 proptest! {
@@ -71,30 +96,42 @@ proptest! {
         let mut rows = rows(&planted);
         let weights: Vec<f32> = examples.iter().map(|(_, _, w)| f32::from(*w)).collect();
         rows.weights = Some(weights.clone());
-        let counted = Counted { x: rows.x.view(), y: rows.y.view(), weights: Some(&weights), shape: (6, 4) };
-        let bayes = Bayes::fit(&counted, &alphas).unwrap();
-        let by_feature = bayes.by_feature(6);
-        for (i, (dense, own, _)) in examples.iter().enumerate() {
+        let data = Counted { x: rows.x.view(), y: rows.y.view(), weights: Some(&weights), shape: (6, 4) };
+        let counts = data.count().unwrap();
+        let importance = counts.importance();
+        // In proportion to the cube roots, and 1 on average over what was counted.
+        let exact = divergences(&rows, 6, 4);
+        if importance.iter().any(|v| *v != 1.0) {
+            let mean = (0..6).map(|f| counts.features[f] * f64::from(importance[f])).sum::<f64>() / counts.features.iter().sum::<f64>();
+            prop_assert!((mean - 1.0).abs() < 1e-5, "{}", mean);
+            let largest = (0..6).max_by(|a, b| exact[*a].total_cmp(&exact[*b])).unwrap();
+            for f in 0..6 {
+                let ratio = f64::from(importance[f] / importance[largest]).powi(3);
+                prop_assert!((ratio - exact[f] / exact[largest]).abs() < 1e-4, "{:?} {:?}", importance, exact);
+            }
+        }
+        let bayes = Bayes::new(&counts, &alphas, importance.clone());
+        let by_feature = bayes.by_feature();
+        for (i, (dense, own, weight)) in examples.iter().enumerate() {
             let x: Vec<f64> = dense.iter().map(|v| f64::from(*v)).collect();
             let (ids, values) = rows.x.view().row(i);
             let lookup = Lookup::new(ids, values, RowScale::None);
-            let sum: f64 = x.iter().sum();
-            let dropped: f64 = x.iter().zip(&alphas).map(|(x, alpha)| x * alpha.ln()).sum();
+            let sum = bayes.weighted_sum(&lookup);
+            let common = |f: usize| (alphas[f] / (counts.features[f] + alphas[f])).ln();
+            let dropped: f64 = (0..6).map(|f| f64::from(importance[f]) * x[f] * common(f)).sum();
             let mut all = [0.0; 4];
             by_feature.scores(&bayes, &lookup, sum, &mut all);
+            let seen = Seen { x: &lookup, sums: [x.iter().sum(), sum], weight: f64::from(*weight) };
             for label in 0..4u32 {
-                let exact = oracle(&rows, &alphas, label, &x, None) - dropped;
+                let exact = oracle(&rows, &alphas, &importance, label, &x, None) - dropped;
+                let score = bayes.score(label as usize, &lookup, sum);
                 if exact.is_finite() {
-                    prop_assert!((bayes.score(label as usize, &lookup, sum) - exact).abs() < 1e-4 * (1.0 + exact.abs()));
+                    prop_assert!((score - exact).abs() < 1e-4 * (1.0 + exact.abs()), "{} {}", score, exact);
                     prop_assert!((all[label as usize] - exact).abs() < 1e-4 * (1.0 + exact.abs()));
                 }
                 if own.contains(&label) {
-                    let holds = |j: &usize| examples[*j].1.contains(&label);
-                    let held: f64 = (0..examples.len()).filter(holds).map(|j| f64::from(weights[j])).sum();
-                    let weight = f64::from(weights[i]);
-                    let seen = Seen { weight, alphas: &alphas, share: 1.0 - weight / held };
-                    let without = bayes.score_without(label as usize, &lookup, sum, seen);
-                    let exact = oracle(&rows, &alphas, label, &x, Some(i)) - dropped;
+                    let without = score - counts.owed(label as usize, &seen, &alphas, &importance);
+                    let exact = oracle(&rows, &alphas, &importance, label, &x, Some(i)) - dropped;
                     prop_assert!(without == exact || (without - exact).abs() < 1e-3 * (1.0 + exact.abs()));
                 }
             }
@@ -140,6 +177,16 @@ fn threads_do_not_matter() {
 }
 
 #[test]
+fn leaves_grow_with_the_labels_but_more_slowly() {
+    let sizes = |c: usize, params: LpsrParams| params.leaf(Shape { n: 10, d: 10, c });
+    assert_eq!(sizes(159, LpsrParams::default()), (1000, 100));
+    assert_eq!(sizes(10_000, LpsrParams::default()), (2000, 1000));
+    assert_eq!(sizes(100_000_000, LpsrParams::default()), (200_000, 100_000));
+    assert_eq!(sizes(10_000, LpsrParams { leaf_labels: Some(7), ..LpsrParams::default() }), (1000, 7));
+    assert_eq!(sizes(10_000, LpsrParams { leaf_examples: Some(7), ..LpsrParams::default() }), (7, 1000));
+}
+
+#[test]
 fn leaves_depth_nodes_and_weights_are_bounded() {
     let data = data(&clusters(400), 22, 16);
     assert_eq!(fit(&LpsrParams { depth: 0, ..small() }, &data).summary().nodes, 1);
@@ -147,7 +194,7 @@ fn leaves_depth_nodes_and_weights_are_bounded() {
     assert!(fit(&LpsrParams { nodes: 4, ..small() }, &data).summary().nodes <= 4);
     let sparse = fit(&LpsrParams { weights: 1, ..small() }, &data).summary();
     assert_eq!(sparse.weights, sparse.nodes - sparse.leaves);
-    let short = fit(&LpsrParams { leaf_labels: 2, ..small() }, &data);
+    let short = fit(&LpsrParams { leaf_labels: Some(2), ..small() }, &data);
     assert!(short.rank(&[0, 1], None, ALL).len() <= 2);
 }
 
@@ -170,8 +217,8 @@ fn negative_features_and_bad_parameters_are_refused() {
     type Change = fn(&mut LpsrParams);
     let cases: [(&str, Change); 8] = [
         ("laplace", |p| p.laplace = 0.0),
-        ("leaf_examples", |p| p.leaf_examples = 0),
-        ("leaf_labels", |p| p.leaf_labels = 0),
+        ("leaf_examples", |p| p.leaf_examples = Some(0)),
+        ("leaf_labels", |p| p.leaf_labels = Some(0)),
         ("precision_at", |p| p.precision_at = 0),
         ("weights", |p| p.weights = 0),
         ("steps", |p| p.steps = 0),
