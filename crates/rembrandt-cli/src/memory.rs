@@ -29,9 +29,10 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
 pub fn cpu_seconds() -> Option<f64> {
     let stat = fs::read_to_string("/proc/self/stat").ok()?;
     // The name of the program comes second, in brackets, and may hold anything.
-    let ticks: Vec<u64> = stat.rsplit_once(')')?.1.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-    // The first word is a letter; user and system time are the eleventh and twelfth number after it, in hundredths.
-    Some((ticks.get(10)? + ticks.get(11)?) as f64 / 100.0)
+    // User and system time are the twelfth and thirteenth word after it, in hundredths of a second.
+    let words = stat.rsplit_once(')')?.1.split_whitespace();
+    let ticks: Vec<f64> = words.skip(11).take(2).filter_map(|word| word.parse().ok()).collect();
+    (ticks.len() == 2).then(|| ticks.iter().sum::<f64>() / 100.0)
 }
 
 /// How much memory may still be used, and what can be done about it.

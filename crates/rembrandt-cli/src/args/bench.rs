@@ -26,6 +26,9 @@ pub struct SolversArgs {
     /// Seed of the random start
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
+    /// Measure the paper's procedure and the few-pass solver only, without variants of the two
+    #[arg(long)]
+    pub brief: bool,
     /// Also draw energy against half-passes and against seconds; for one k
     #[arg(long, value_name = "FILE.svg")]
     pub plot: Option<PathBuf>,

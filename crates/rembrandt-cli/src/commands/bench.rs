@@ -28,13 +28,16 @@ struct Outcome {
 }
 
 /// The paper's procedure first, then the others, as options of `embed`.
-fn variants(k: usize) -> Vec<(String, Rembrandt)> {
+fn variants(k: usize, brief: bool) -> Vec<(String, Rembrandt)> {
     let few = |passes| Rembrandt { solver: Solver::FewPass, passes, ..Rembrandt::new(k) };
     let named = |params: Rembrandt, word: &str| {
         let steps = if word == "few-pass" { String::new() } else { format!(" --cg-steps {}", params.cg_steps) };
         (format!("--solver {word} --passes {}{steps}", params.passes), params)
     };
     let paper = Rembrandt { solver: Solver::Iterative, ..Rembrandt::paper(k) };
+    if brief {
+        return vec![named(paper, "iterative"), named(few(Rembrandt::default().passes), "few-pass")];
+    }
     vec![
         named(paper.clone(), "iterative"),
         named(Rembrandt { cg_steps: 3, ..paper }, "iterative"),
@@ -60,7 +63,7 @@ pub fn solvers(args: &SolversArgs) -> anyhow::Result<()> {
     let data = opened?;
     let mut outcomes = Vec::new();
     for k in &args.k {
-        for (options, params) in variants(*k) {
+        for (options, params) in variants(*k, args.brief) {
             display.note(&format!("k {k}: {options}"));
             let params = Rembrandt { ridge: args.ridge, seed: args.seed, ..params };
             let measured = measure(options, &params, &data, &mut display);
