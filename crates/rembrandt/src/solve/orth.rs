@@ -139,8 +139,11 @@ pub fn orthonormalize(a: &mut Matrix) -> usize {
 /// One round is enough for a basis that is only to be multiplied again. Where singular values are so far apart that
 /// rounding has turned the last vectors towards the first, a second one mends it.
 pub(crate) fn principal_basis(a: &mut Matrix) -> usize {
+    let width = a.cols();
+    if width == 0 {
+        return 0;
+    }
     let (values, vectors) = eigen(&gram(a.view()));
-    let width = values.len();
     let rank = values.iter().take_while(|v| **v > NOISE * values[0] * width as f64).count();
     let transform = Mat::from_fn(width, width, |i, j| if j < rank { vectors[(i, j)] / values[j].sqrt() } else { 0.0 });
     *a = multiply(a.view(), &transform);
