@@ -12,6 +12,7 @@ use rembrandt::embed::{Preconditioner, Preset, RidgeConvention, Solver};
 use rembrandt::model::Export;
 use rembrandt::reproduce::Experiment;
 
+mod bench;
 mod compare;
 mod generate;
 mod method;
@@ -19,6 +20,7 @@ mod model;
 mod train;
 mod tree;
 
+pub use bench::{BenchCommand, SolversArgs};
 pub use compare::{CompareArgs, METHODS, Method};
 pub use generate::GenerateArgs;
 pub use method::MethodChoice;
@@ -104,6 +106,9 @@ pub enum Command {
     Compare(Box<CompareArgs>),
     /// Make up data of any size that behave like texts with very many labels
     Generate(GenerateArgs),
+    /// Measure parts of this program against each other
+    #[command(subcommand)]
+    Bench(BenchCommand),
     /// Repeat an experiment of the paper's authors and print its figures beside theirs
     Reproduce(ReproduceArgs),
 }
@@ -206,7 +211,7 @@ pub struct ParamArgs {
     /// Dimension of the embedding [default: 100; train chooses it]
     #[arg(short)]
     k: Option<usize>,
-    /// Passes of the range finder [default: 2; 1 in train, which begins with the embedding of a part]
+    /// Passes of the range finder before the last [default: 2; 1 with --solver paper, and for pca and plst in train]
     #[arg(long, value_name = "N")]
     passes: Option<usize>,
     /// Extra random directions, dropped at the end [default: 20]
@@ -218,7 +223,8 @@ pub struct ParamArgs {
     /// How the relative ridge is scaled [default: features]
     #[arg(long, value_parser = choice(CONVENTIONS))]
     ridge_convention: Option<RidgeConvention>,
-    /// Conjugate gradient steps at most in each regression [default: 10; 7 in train]
+    /// Conjugate gradient steps at most in each regression; few-pass has regressions for the projection only [default:
+    /// 10; 7 in train, unless with --solver paper]
     #[arg(long, value_name = "N")]
     cg_steps: Option<usize>,
     /// Relative preconditioned residual at which a column of a regression is done [default: 1e-4]
@@ -227,7 +233,9 @@ pub struct ParamArgs {
     /// What the conjugate gradients divide by [default: diagonal]
     #[arg(long, value_parser = choice(PRECONDITIONERS))]
     preconditioner: Option<Preconditioner>,
-    /// How the regressions are solved [default: auto]
+    /// How the embedding is found: few-pass makes cheap passes without regressions; the others are the paper's
+    /// algorithm, with regressions by conjugate gradients (iterative), by a factorisation for few features (direct), or
+    /// by whichever costs less (paper). auto is direct where that costs less, and else few-pass [default: auto]
     #[arg(long, value_parser = choice(SOLVERS))]
     solver: Option<Solver>,
     /// What each row of features is divided by: sum is Σ|x|, length is ‖x‖₂. The embedding file says so, and its
@@ -337,7 +345,14 @@ impl ParamArgs {
 
     /// The preset or `base`, with what was given put over it.
     pub fn over(&self, base: Rembrandt) -> Rembrandt {
-        let base = self.preset.map_or(base, Rembrandt::preset);
+        let base = match (self.preset, self.solver) {
+            (Some(preset), _) => Rembrandt::preset(preset),
+            (None, Some(Solver::Paper)) => {
+                let paper = Rembrandt::paper(base.k);
+                Rembrandt { passes: paper.passes, cg_steps: paper.cg_steps, ..base }
+            }
+            (None, _) => base,
+        };
         let mut projection = base.projection;
         projection.ridge = self.projection_ridge.or(projection.ridge);
         projection.cg_steps = self.projection_steps.or(projection.cg_steps);
@@ -449,8 +464,13 @@ const CONVENTIONS: &[(&str, RidgeConvention)] =
     &[("features", RidgeConvention::Features), ("authors", RidgeConvention::Authors)];
 const PRECONDITIONERS: &[(&str, Preconditioner)] =
     &[("diagonal", Preconditioner::Diagonal), ("none", Preconditioner::None)];
-const SOLVERS: &[(&str, Solver)] =
-    &[("auto", Solver::Auto), ("iterative", Solver::Iterative), ("direct", Solver::Direct)];
+const SOLVERS: &[(&str, Solver)] = &[
+    ("auto", Solver::Auto),
+    ("few-pass", Solver::FewPass),
+    ("paper", Solver::Paper),
+    ("iterative", Solver::Iterative),
+    ("direct", Solver::Direct),
+];
 
 /// The word for a choice.
 fn word_of<T: PartialEq>(choices: &[(&'static str, T)], chosen: T) -> Option<&'static str> {

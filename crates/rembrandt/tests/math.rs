@@ -412,3 +412,106 @@ fn rows_are_checked_at_the_door() {
         assert!(Dataset::from_rows(&bad, 5, 5).is_err(), "{value}");
     }
 }
+
+fn few_pass(k: usize) -> Rembrandt {
+    Rembrandt { solver: Solver::FewPass, ..Rembrandt::new(k) }
+}
+
+#[test]
+fn few_passes_capture_what_the_paper_captures() {
+    // Planted spectra fall off after a few directions, those of sparse noise are flat.
+    let problems =
+        [(planted(400, 80, 120, 12, 41), 10), (sparse(300, 90, 150, 42), 30), (sparse(600, 300, 200, 43), 60)];
+    for (which, (problem, k)) in problems.iter().enumerate() {
+        for lambda in [0.3, 1.0, 8.0] {
+            let oracle = oracle(problem, &vec![lambda * problem.trace() / problem.d as f64; problem.d]);
+            let energy = |params: Rembrandt| {
+                let embedding = fit(&Rembrandt { ridge: lambda, ..params }, problem);
+                assert!(orthonormality_error(&embedding.labels) < 5e-6);
+                (captured(&oracle, &embedding.labels), embedding.report)
+            };
+            let (paper, published) = energy(Rembrandt { solver: Solver::Iterative, ..Rembrandt::paper(*k) });
+            let (few, report) = energy(few_pass(*k));
+            // Where both have all there is, rounding decides.
+            assert!(few >= (1.0 - 1e-5) * paper, "problem {which}, λ {lambda}: {few} of the paper's {paper}");
+            assert_eq!((&*report.solver, report.half_passes), ("few-pass", 10.0));
+            assert!(published.half_passes <= 44.0 && published.half_passes > 10.0);
+        }
+    }
+}
+
+#[test]
+fn exactly_evaluated_energy_is_that_of_the_oracle() {
+    let problem = sparse(200, 50, 40, 44);
+    let oracle = oracle(&problem, &vec![problem.trace() / problem.d as f64; problem.d]);
+    let params = few_pass(12);
+    let labels = fit(&params, &problem).labels;
+    let energy = params.captured(&problem.dataset(), &labels, &mut Run::default()).unwrap();
+    assert!((energy / captured(&oracle, &labels) - 1.0).abs() < 1e-5);
+    let narrow = Rembrandt { panel: 5, ..params.clone() };
+    assert_eq!(narrow.captured(&problem.dataset(), &labels, &mut Run::default()).unwrap(), energy);
+    assert!(params.captured(&problem.dataset(), &Matrix::zeros(3, 2), &mut Run::default()).is_err());
+}
+
+#[test]
+fn few_passes_give_the_same_bytes_and_announce_their_work() {
+    let problem = planted(500, 60, 70, 8, 45);
+    let run = |panel, threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| fit(&Rembrandt { panel, bias: true, ..few_pass(20) }, &problem))
+    };
+    let reference = run(64, 1);
+    for (panel, threads) in [(64, 2), (1, 2), (7, 5), (1000, 3)] {
+        let e = run(panel, threads);
+        assert_eq!(e.labels, reference.labels, "panel {panel}, {threads} threads");
+        assert_eq!((e.projection, e.report), (reference.projection.clone(), reference.report.clone()));
+    }
+    let (mut last, mut total) = (0, 0);
+    let mut watch = Run::watched(|p| {
+        (last, total) = (p.done, p.total);
+        true
+    });
+    let hard = sparse(300, 200, 70, 49);
+    Rembrandt { tolerance: 0.0, ..few_pass(20) }.fit(&hard.dataset(), &mut watch).unwrap();
+    drop(watch);
+    assert_eq!(last, total, "the work that was announced is the work that was done");
+}
+
+#[test]
+fn few_passes_in_the_corners() {
+    // Fewer labels than k + p, all of them asked for; as many passes as one likes, or none.
+    let problem = sparse(80, 30, 12, 46);
+    for passes in [0, 1, 2, 7] {
+        let all = fit(&Rembrandt { passes, ..few_pass(12) }, &problem);
+        assert!(orthonormality_error(&all.labels) < 5e-6, "{passes} passes");
+    }
+    // Three kinds of example, each again and again: the rank is three, and the labels that never occur stay out.
+    let kinds = Problem::new(90, 6, 30, |i, j| f64::from(u8::from(j == i % 3)), |i, l| f64::from(u8::from(l == i % 3)));
+    let found = fit(&few_pass(8), &kinds);
+    assert_eq!(found.report.rank, 3);
+    assert!((3..30).all(|l| found.labels.row(l)[..3] == [0.0; 3]));
+    assert!(orthonormality_error(&found.labels) < 5e-6);
+    // Exactly as many directions as are asked for: those without energy must not creep in.
+    let three = fit(&few_pass(3), &kinds);
+    let rho = kinds.trace() / kinds.d as f64;
+    let exact = oracle(&kinds, &vec![rho; kinds.d]);
+    assert!(captured(&exact, &three.labels) > 0.999_99 * exact.best(3));
+    // Nothing to be found at all, and a start that is the answer.
+    let nothing = Problem::new(20, 5, 6, |_, _| 0.0, |i, l| f64::from(u8::from(l == i % 6)));
+    assert_eq!(fit(&few_pass(2), &nothing).report.rank, 0);
+    let again = few_pass(3).fit_from(Some(&three.labels), &kinds.dataset(), &mut Run::default()).unwrap();
+    assert!(captured(&exact, &again.labels) > 0.999_99 * exact.best(3));
+}
+
+#[test]
+fn few_passes_need_the_preconditioner() {
+    let none = Rembrandt { preconditioner: Preconditioner::None, ..few_pass(3) };
+    let problem = sparse(40, 10, 8, 47);
+    let refused = none.fit(&problem.dataset(), &mut Run::default()).unwrap_err().to_string();
+    assert!(refused.starts_with("preconditioner: none"), "{refused}");
+    // Where nobody asked for few passes, the paper's procedure needs none.
+    let wide = sparse(30, 5000, 8, 48);
+    let solver = |preconditioner| fit(&Rembrandt { preconditioner, ..Rembrandt::new(3) }, &wide).report.solver;
+    assert_eq!(solver(Preconditioner::None), "iterative");
+    assert_eq!(solver(Preconditioner::Diagonal), "few-pass");
+}

@@ -179,8 +179,12 @@ fn too_much(params: &Rembrandt, shape: Shape, held: u64, limit: Limit) -> Error 
     if held > fit / 4 {
         advice.push("turn the data into a cache file with `rembrandt convert`");
     }
-    if (Rembrandt { solver: Solver::Iterative, ..params.clone() }).memory(shape) < fit / 2 {
-        advice.push("use --solver iterative");
+    let (lean, word) = match params.solver {
+        Solver::Auto => (Solver::FewPass, "use --solver few-pass"),
+        _ => (Solver::Iterative, "use --solver iterative"),
+    };
+    if (Rembrandt { solver: lean, ..params.clone() }).memory(shape) < fit / 2 {
+        advice.push(word);
     }
     if params.panel > 8 {
         advice.push("use a smaller --panel");

@@ -1,6 +1,7 @@
 //! One file per command.
 
 mod add_label;
+mod bench;
 mod compare;
 mod convert;
 mod embed;
@@ -14,7 +15,7 @@ mod reproduce;
 mod stream;
 mod train;
 
-use crate::args::{Arguments, Command};
+use crate::args::{Arguments, BenchCommand, Command};
 
 /// Runs what was asked for.
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
@@ -37,6 +38,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::Neighbors(args) => neighbors::run(args),
         Command::Compare(args) => compare::run(args, arguments.threads),
         Command::Generate(args) => generate::run(args),
+        Command::Bench(BenchCommand::Solvers(args)) => bench::solvers(args),
         Command::Reproduce(args) => reproduce::run(args),
     };
     match arguments.threads {

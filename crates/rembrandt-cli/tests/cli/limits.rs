@@ -52,8 +52,8 @@ fn data_larger_than_memory_are_embedded_to_the_same_bytes() {
     // Writing down the products of 3000 features would take more than that.
     let Some(output) = limited(&desk, half, line) else { return };
     let sentence = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.code() == Some(2) && sentence.contains("use --solver iterative"), "{sentence}");
-    let line = format!("{line} --solver iterative");
+    assert!(output.status.code() == Some(2) && sentence.contains("use --solver few-pass"), "{sentence}");
+    let line = format!("{line} --solver few-pass");
     let Some(output) = limited(&desk, half, &line) else { return };
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     desk.ok(&line.replace("tight", "free"));

@@ -6,7 +6,7 @@ use crate::common::Desk;
 fn for_any_threads_from_text_and_cache() {
     let desk = Desk::with_data();
     desk.ok("convert train.txt -o train.rmb");
-    for solver in ["iterative", "direct"] {
+    for solver in ["few-pass", "iterative", "direct"] {
         let options = format!("-k 8 --passes 2 --bias --solver {solver}");
         desk.ok(&format!("embed train.txt {options} -o first"));
         for train in ["train.txt", "train.rmb"] {
@@ -22,7 +22,7 @@ fn for_any_threads_from_text_and_cache() {
 fn for_any_panel() {
     let desk = Desk::with_data();
     desk.ok("convert train.txt -o train.rmb");
-    for solver in ["iterative", "direct"] {
+    for solver in ["few-pass", "iterative", "direct"] {
         desk.ok(&format!("embed train.txt -k 8 --solver {solver} -o first"));
         for train in ["train.txt", "train.rmb"] {
             for panel in [3, 8, 64, 200] {

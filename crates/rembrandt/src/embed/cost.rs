@@ -1,7 +1,8 @@
 //! What a fit costs: which solver is cheaper, how much work and how much memory.
 
+use super::few_pass::LAST_STEPS;
 use super::operator::{LINE, TRACE_SAMPLES};
-use super::params::{Rembrandt, Solver};
+use super::params::{Preconditioner, Rembrandt, Solver};
 use crate::Shape;
 
 /// The direct solver is chosen for at most this many features: it writes down a d×d matrix.
@@ -11,22 +12,51 @@ const DENSE_SPEED: f64 = 4.0;
 /// What a process takes whatever it computes: code, thread stacks, the intermediate product of a chunk.
 const OVERHEAD: u64 = 32 << 20;
 
+/// How the top eigenspace of M is looked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Procedure {
+    /// Passes with the preconditioner, and a last one with a few steps.
+    FewPass,
+    /// Algorithm 1.
+    Paper,
+}
+
+/// The procedure that the parameters lead to, given whether XᵀWX is written down: regressions with it are free of
+/// products with the data, and there is no pass to be saved.
+pub(super) fn procedure(params: &Rembrandt, direct: bool) -> Procedure {
+    match params.solver {
+        Solver::FewPass => Procedure::FewPass,
+        // Without a preconditioner there is nothing to make cheap passes with.
+        Solver::Auto if !direct && params.preconditioner == Preconditioner::Diagonal => Procedure::FewPass,
+        _ => Procedure::Paper,
+    }
+}
+
 /// Whether writing XᵀWX down costs less than iterating with the data, which have `entries` stored features.
 pub(crate) fn prefers_direct(params: &Rembrandt, shape: Shape, entries: u64) -> bool {
     let (d, entries) = (shape.d as f64, entries as f64);
     let solved = (params.passes as f64 + 1.0) * params.columns(shape) as f64 + params.k as f64;
-    let iterating = 2.0 * entries * solved * params.cg_steps as f64;
+    let steps = params.cg_steps as f64;
+    let iterated = match procedure(params, false) {
+        Procedure::FewPass => params.columns(shape) as f64 * LAST_STEPS as f64 + params.k as f64 * steps,
+        Procedure::Paper => solved * steps,
+    };
+    let iterating = 2.0 * entries * iterated;
     let writing = 2.0 * entries * d + d * d * (d / 3.0 + 2.0 * solved) / DENSE_SPEED;
     match params.solver {
-        Solver::Iterative => false,
+        Solver::FewPass | Solver::Iterative => false,
         Solver::Direct => true,
-        Solver::Auto => may_write_gram(params, shape) && writing < iterating,
+        Solver::Auto | Solver::Paper => may_write_gram(params, shape) && writing < iterating,
     }
 }
 
 /// Whether a fit may hold a d×d matrix.
 pub(crate) fn may_write_gram(params: &Rembrandt, shape: Shape) -> bool {
-    params.solver == Solver::Direct || (params.solver == Solver::Auto && shape.d <= MAX_DIRECT)
+    match params.solver {
+        Solver::Direct => true,
+        Solver::Auto | Solver::Paper => shape.d <= MAX_DIRECT,
+        Solver::FewPass | Solver::Iterative => false,
+    }
 }
 
 impl Rembrandt {
@@ -35,7 +65,12 @@ impl Rembrandt {
         // In floating point, which cannot wrap.
         let width = self.columns(shape) as f64;
         let solve = if direct { 0.0 } else { 2.0 * self.cg_steps as f64 };
-        let finding = (self.passes as f64 + 1.0) * width * (solve + 2.0);
+        let passes = self.passes as f64;
+        let half_passes = match procedure(self, direct) {
+            Procedure::FewPass => 2.0 * (passes + 1.0 + LAST_STEPS as f64),
+            Procedure::Paper => (passes + 1.0) * (solve + 2.0),
+        };
+        let finding = width * half_passes;
         (finding as u64).saturating_add(self.projection_work(shape, direct))
     }
 

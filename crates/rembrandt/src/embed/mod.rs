@@ -3,6 +3,7 @@
 mod compressed;
 mod cost;
 mod energy;
+mod few_pass;
 mod method;
 mod operator;
 mod params;

@@ -1,11 +1,16 @@
 //! The projection by itself: the regression of features into an embedding that is already known.
 
 use super::operator::padded;
-use super::params::Rembrandt;
+use super::params::{Rembrandt, Solver};
 use super::rembrandt::centred_intercept;
 use crate::data::Examples;
+use crate::kernel::columns::dot;
 use crate::matrix::{MatRef, Matrix};
+use crate::solve::cg::Stop;
 use crate::{Error, Result, Run, Shape};
+
+/// When a regression has told the energy: its error is the square of the residual.
+const SETTLED: Stop = Stop { steps: 100, tolerance: 1e-3 };
 
 impl Rembrandt {
     /// Finds the projection P and the intercept for `labels`, an embedding of the labels: the last step of
@@ -17,12 +22,7 @@ impl Rembrandt {
         run: &mut Run<'_>,
     ) -> Result<(Matrix, Vec<f32>)> {
         let original = data;
-        let params = Rembrandt { k: labels.cols(), ..self.clone() };
-        params.check(original.shape())?;
-        if labels.rows() != original.shape().c {
-            let reason = format!("{} rows for the {} labels of the data", labels.rows(), original.shape().c);
-            return Err(Error::parameter("labels", reason));
-        }
+        let params = self.around(labels, original.shape())?;
         let own = self.own_projection().unwrap_or((self.ridge, self.stop()));
         let steps = own.1.steps;
         let work = |direct: bool, shape: Shape| {
@@ -47,5 +47,33 @@ impl Rembrandt {
             intercept = centred_intercept(original, labels, &projection)?;
         }
         Ok((projection, intercept))
+    }
+
+    /// Captured energy trace(EᵀME) of `labels`, an embedding with orthonormal columns, from regressions that are solved
+    /// until nothing changes: for comparing embeddings, whatever the steps that were taken to find them.
+    pub fn captured(&self, data: &dyn Examples, labels: &Matrix, run: &mut Run<'_>) -> Result<f64> {
+        let params = Rembrandt { solver: Solver::Iterative, ..self.around(labels, data.shape())? };
+        let work = |_, _: Shape| labels.cols().saturating_mul(2 * SETTLED.steps + 1) as u64;
+        params.prepared(data, (self.ridge, SETTLED), work, run, |_, operator, run| {
+            let mut energy = 0.0;
+            for (from, to) in operator.panels(params.k) {
+                let b = operator.right_side(&padded(labels.columns(from, to)), to - from, run, "measuring")?;
+                let (z, _) = operator.regression.solve(&b, to - from, run, "measuring")?;
+                // Column by column, so that the width of panels does not show.
+                dot(b.view(), z.view()).into_iter().take(to - from).for_each(|mu| energy += mu);
+            }
+            Ok(energy)
+        })
+    }
+
+    /// These parameters for an embedding that is there, if it fits the data.
+    fn around(&self, labels: &Matrix, shape: Shape) -> Result<Rembrandt> {
+        let params = Rembrandt { k: labels.cols(), ..self.clone() };
+        params.check(shape)?;
+        if labels.rows() != shape.c {
+            let reason = format!("{} rows for the {} labels of the data", labels.rows(), shape.c);
+            return Err(Error::parameter("labels", reason));
+        }
+        Ok(params)
     }
 }

@@ -7,15 +7,17 @@
 //! ```
 //!
 //! which is never written down: a product M·Q is a regression of the c-dimensional labels, squeezed into the few
-//! columns of Y·Q, on the features. A randomized range finder [1] finds the space. This is Algorithm 1 of [2] with
-//! its line 9 mended: F there multiplies matrices whose shapes do not fit, where one more regression belongs.
+//! columns of Y·Q, on the features. A randomized range finder [1] finds the space. Here is Algorithm 1 of [2] with
+//! its line 9 mended: F there multiplies matrices whose shapes do not fit, where one more regression belongs. Unless
+//! features are few, the default is another way to the same space, `few_pass.rs`.
 //!
 //! 1. N. Halko, P.-G. Martinsson, J. A. Tropp: Finding structure with randomness. SIAM Review 53(2), 2011.
 //! 2. P. Mineiro, N. Karampatziakis: Fast label embeddings for extremely large output spaces. ICLR workshop, 2015.
 
 use faer::Mat;
 
-use super::cost::prefers_direct;
+use super::cost::{Procedure, prefers_direct, procedure};
+use super::few_pass;
 use super::method::mean;
 use super::operator::{Operator, Tally, padded};
 use super::params::Rembrandt;
@@ -26,7 +28,8 @@ use crate::data::{Examples, Moments, Side};
 use crate::kernel::columns::dot;
 use crate::matrix::{MatRef, Matrix};
 use crate::solve::cg::Stop;
-use crate::solve::{orth, random};
+use crate::solve::orth::{self, Thin};
+use crate::solve::random;
 use crate::{Error, Result, Run, Shape};
 
 /// Directions whose singular value is below this fraction of the largest carry no energy, only rounding.
@@ -81,7 +84,7 @@ impl Rembrandt {
             |direct, shape| self.work(shape, direct),
             run,
             |problem, operator, run| {
-                let found = self.find_labels(start, operator, run)?;
+                let found = self.find_labels(start, problem, operator, run)?;
                 self.account(problem, operator, data, found, run)
             },
         )
@@ -96,7 +99,7 @@ impl Rembrandt {
             own,
             |direct, shape| self.work(shape, direct),
             run,
-            |_, operator, run| Ok(self.find_labels(start, operator, run)?.labels),
+            |problem, operator, run| Ok(self.find_labels(start, problem, operator, run)?.labels),
         )
     }
 
@@ -136,8 +139,22 @@ impl Rembrandt {
         f(&problem, &Operator { data, regression: &regression, panel }, run)
     }
 
-    /// The range finder.
-    fn find_labels(&self, start: Option<&Matrix>, operator: &Operator<'_>, run: &mut Run<'_>) -> Result<Found> {
+    /// The embedding of the labels, by the solver that was asked for.
+    fn find_labels(
+        &self,
+        start: Option<&Matrix>,
+        problem: &Problem<'_>,
+        operator: &Operator<'_>,
+        run: &mut Run<'_>,
+    ) -> Result<Found> {
+        match procedure(self, problem.gram.is_some()) {
+            Procedure::FewPass => few_pass::find(start, problem, operator, run),
+            Procedure::Paper => self.find_as_published(start, operator, run),
+        }
+    }
+
+    /// The range finder of the paper.
+    fn find_as_published(&self, start: Option<&Matrix>, operator: &Operator<'_>, run: &mut Run<'_>) -> Result<Found> {
         let shape = operator.data.shape();
         // Q ← randn(c, k+p)
         let mut q = Matrix::zeros(shape.c, self.columns(shape));
@@ -184,6 +201,10 @@ impl Rembrandt {
     ) -> Result<Embedding> {
         let (shape, inner) = (operator.data.shape(), operator.regression);
         let (width, direct) = (self.columns(shape), problem.gram.is_some());
+        let solver = match procedure(self, direct) {
+            Procedure::FewPass => "few-pass",
+            Procedure::Paper => inner.name(),
+        };
         let mut fitted = self.project(problem, operator, &labels, rank, run)?;
         if self.center {
             fitted.intercept = centred_intercept(original, &labels, &fitted.projection)?;
@@ -196,7 +217,7 @@ impl Rembrandt {
             shape: original.shape(),
             k: self.k,
             rank,
-            solver: inner.name().into(),
+            solver: solver.into(),
             rho: inner.rho,
             projection_rho: fitted.rho,
             half_passes: gram_passes + tally.half_passes / width as f64,
@@ -287,10 +308,10 @@ impl Rembrandt {
 }
 
 /// What the range finder found.
-struct Found {
-    labels: Matrix,
-    rank: usize,
-    tally: Tally,
+pub(super) struct Found {
+    pub labels: Matrix,
+    pub rank: usize,
+    pub tally: Tally,
 }
 
 struct Fitted {
@@ -326,15 +347,26 @@ pub(super) fn begin_with(q: &mut Matrix, start: Option<&Matrix>, seed: u64) {
 /// Makes the product of a pass an orthonormal basis, where it has lost rank with random columns.
 pub(super) fn next_basis(q: &mut Matrix, seed: u64, pass: usize) {
     let rank = orth::orthonormalize(q);
+    completed(q, rank, seed, pass);
+}
+
+/// Fills a basis that has lost rank with random columns, which differ from pass to pass.
+pub(super) fn completed(q: &mut Matrix, rank: usize, seed: u64, pass: usize) {
     orth::complete(q, rank, seed ^ COMPLETION.wrapping_mul(pass as u64 + 1));
 }
 
 /// The top k left singular vectors of T, as E = Q·U with T = Q R and R = U Σ Vᵀ. It equals T V Σ⁻¹ from the
 /// eigenvectors V of TᵀT, but does not lose the small singular values to the squaring.
 pub(super) fn top_left(t: Matrix, k: usize, seed: u64) -> Result<(Matrix, usize)> {
-    let mut q = t.clone();
-    orth::orthonormalize(&mut q);
-    let r = orth::inner(q.view(), t.view());
+    let Thin { q, c, r } = match orth::thin(t.view()) {
+        Some(factors) => factors,
+        None => {
+            let mut q = t.clone();
+            orth::orthonormalize(&mut q);
+            let r = orth::inner(q.view(), t.view());
+            Thin { c: Mat::identity(q.cols(), q.cols()), q, r }
+        }
+    };
     drop(t);
     let rr = &r * r.transpose();
     if !(rr.norm_l2() as f32).is_finite() {
@@ -344,7 +376,7 @@ pub(super) fn top_left(t: Matrix, k: usize, seed: u64) -> Result<(Matrix, usize)
     let floor = NO_ENERGY * NO_ENERGY * values[0];
     let rank = values.iter().take(k).take_while(|v| **v > floor && **v > 0.0).count();
     let u = Mat::from_fn(u.nrows(), k, |i, j| if j < rank { u[(i, j)] } else { 0.0 });
-    let mut labels = orth::multiply(q.view(), &u);
+    let mut labels = orth::multiply(q.view(), &(c * u));
     orth::complete(&mut labels, rank, seed ^ COMPLETION);
     orth::fix_signs(&mut labels);
     Ok((labels, rank))

@@ -35,8 +35,8 @@ pub struct Report {
     pub k: usize,
     /// Directions that carry any energy; those beyond are an arbitrary orthonormal completion with eigenvalue 0.
     pub rank: usize,
-    /// How the embedding's regressions were solved: `iterative` with the data, `direct` with a factorisation, or
-    /// `gram` by iterating with the written XᵀWX.
+    /// How the embedding was found: `few-pass`, or by Algorithm 1 with regressions that were solved `iterative` with the
+    /// data, `direct` with a factorisation, or by iterating with the written XᵀWX, `gram`.
     pub solver: String,
     /// The real ridge ρ of the embedding.
     pub rho: f64,

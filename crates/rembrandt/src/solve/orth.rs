@@ -20,6 +20,8 @@ const GROUPS: usize = 16;
 const NOISE: f64 = 1e-13;
 /// A pivot of a scaled Gram matrix below this is not trusted.
 const PIVOT: f64 = 1e-11;
+/// Singular values this far apart turn the last singular vectors towards the first.
+const STEEP: f64 = 1e-4;
 
 /// AᵀA in `f64`.
 pub(crate) fn gram(a: MatRef<'_>) -> Mat<f64> {
@@ -131,9 +133,52 @@ pub fn orthonormalize(a: &mut Matrix) -> usize {
     second.rank
 }
 
+/// Makes the columns of `a` its left singular vectors, those of the largest singular values first, and returns how many
+/// there are; zeros follow.
+///
+/// One round is enough for a basis that is only to be multiplied again. Where singular values are so far apart that
+/// rounding has turned the last vectors towards the first, a second one mends it.
+pub(crate) fn principal_basis(a: &mut Matrix) -> usize {
+    let width = a.cols();
+    if width == 0 {
+        return 0;
+    }
+    let (values, vectors) = eigen(&gram(a.view()));
+    let rank = values.iter().take_while(|v| **v > NOISE * values[0] * width as f64).count();
+    let transform = Mat::from_fn(width, width, |i, j| if j < rank { vectors[(i, j)] / values[j].sqrt() } else { 0.0 });
+    *a = multiply(a.view(), &transform);
+    if rank > 0 && values[rank - 1] < STEEP * STEEP * values[0] {
+        // In order, so that the first vectors stay what they are.
+        let second = factor(&gram(a.columns(0, rank)));
+        let head = multiply(a.columns(0, rank), &second.transform);
+        a.columns_mut(0, rank).copy_from(head.view());
+        return second.rank;
+    }
+    rank
+}
+
+/// A = Q·C·R with Q·C orthonormal: Q is nearly so, and C, which mends it, is left to be multiplied with whatever small
+/// matrix Q meets next.
+pub(crate) struct Thin {
+    pub q: Matrix,
+    pub c: Mat<f64>,
+    pub r: Mat<f64>,
+}
+
+/// The factors of `a`; nothing when it does not clearly have full rank.
+pub(crate) fn thin(a: MatRef<'_>) -> Option<Thin> {
+    let first = factor(&gram(a));
+    let outer = first.triangle?;
+    let q = multiply(a, &first.transform);
+    let second = factor(&gram(q.view()));
+    Some(Thin { q, c: second.transform, r: second.triangle? * outer })
+}
+
 struct Factor {
     /// C such that A·C has orthonormal columns (up to rounding), zeros beyond the rank.
     transform: Mat<f64>,
+    /// Its inverse, at full rank.
+    triangle: Option<Mat<f64>>,
     rank: usize,
 }
 
@@ -150,14 +195,16 @@ fn factor(gram: &Mat<f64>) -> Factor {
             let mut inverse = Mat::<f64>::identity(width, width);
             faer::linalg::triangular_solve::solve_lower_triangular_in_place(l, inverse.as_mut(), Par::Seq);
             let transform = Mat::from_fn(width, width, |i, j| scale[i] * inverse[(j, i)]);
-            return Factor { transform, rank: width };
+            let norm = |j: usize| gram[(j, j)].sqrt();
+            let triangle = Mat::from_fn(width, width, |i, j| if i <= j { l[(j, i)] * norm(j) } else { 0.0 });
+            return Factor { transform, triangle: Some(triangle), rank: width };
         }
     }
     let (values, vectors) = eigen(&scaled);
     let rank = values.iter().take_while(|v| **v > NOISE * values[0] * width as f64).count();
     let transform =
         Mat::from_fn(width, width, |i, j| if j < rank { scale[i] * vectors[(i, j)] / values[j].sqrt() } else { 0.0 });
-    Factor { transform, rank }
+    Factor { transform, triangle: None, rank }
 }
 
 /// Eigenvalues, largest first, and eigenvectors of a symmetric matrix.
@@ -263,6 +310,46 @@ mod tests {
         assert_eq!(orthonormalize(&mut square), 0);
         complete(&mut square, 0, 9);
         assert!(error(&square, 5) < 2e-6);
+    }
+
+    /// Columns with singular values 1, `ratio`, `ratio`², … and so on.
+    fn decaying(ratio: f64) -> Matrix {
+        let mut basis = normal(2000, 6);
+        orthonormalize(&mut basis);
+        let mut mix = normal(6, 6);
+        orthonormalize(&mut mix);
+        let mix = Mat::from_fn(6, 6, |i, j| ratio.powi(i as i32) * f64::from(mix.row(j)[i]));
+        multiply(basis.view(), &mix)
+    }
+
+    #[test]
+    fn a_principal_basis_is_orthonormal_and_in_order() {
+        for ratio in [0.7, 0.1] {
+            let original = decaying(ratio);
+            let mut a = original.clone();
+            assert_eq!(principal_basis(&mut a), 6);
+            assert!(error(&a, 6) < 1e-2, "error {} at {ratio}", error(&a, 6));
+            let r = inner(a.view(), original.view());
+            let lengths: Vec<f64> = (0..6).map(|i| (0..6).map(|j| r[(i, j)].powi(2)).sum::<f64>().sqrt()).collect();
+            assert!(
+                lengths.iter().enumerate().all(|(i, l)| (l / ratio.powi(i as i32) - 1.0).abs() < 0.05),
+                "{lengths:?}"
+            );
+        }
+        let mut flat = Matrix::zeros(9, 3);
+        assert_eq!(principal_basis(&mut flat), 0);
+        assert_eq!(principal_basis(&mut Matrix::zeros(9, 0)), 0);
+    }
+
+    #[test]
+    fn thin_factors_multiply_to_the_original() {
+        let original = decaying(0.2);
+        let Thin { q, c, r } = thin(original.view()).unwrap();
+        assert!(error(&multiply(q.view(), &c), 6) < 2e-6);
+        let again = multiply(q.view(), &(c * r));
+        let worst = original.as_slice().iter().zip(again.as_slice()).fold(0f32, |w, (a, b)| w.max((a - b).abs()));
+        assert!(worst < 1e-6, "{worst}");
+        assert!(thin(Matrix::zeros(9, 3).view()).is_none());
     }
 
     #[test]

@@ -120,7 +120,7 @@ impl TrainParams {
             head,
             k: None,
             ridge: None,
-            embedding: Rembrandt { passes: 1, cg_steps: 7, ..Rembrandt::default() },
+            embedding: Rembrandt { cg_steps: 7, ..Rembrandt::default() },
             logistic: LogisticParams { ridge: 16.0, ..LogisticParams::new(head.loss()) },
             sampled: None,
             descent: Descent { loss: head.loss(), epochs, step, momentum: 0.5, shrink: 0.001, ..Descent::default() },
@@ -135,10 +135,11 @@ impl TrainParams {
     }
 
     /// The defaults for a method and a kind of head. A pursuit has no constants that would tell how frequent labels are,
-    /// as all other heads or regressions do, so its regression gets one.
+    /// as all other heads or regressions do, so its regression gets one. For principal components one pass is enough.
     pub fn with(method: Method, head: HeadKind) -> TrainParams {
         let defaults = TrainParams::new(head);
-        let embedding = Rembrandt { bias: method == Method::CsOmp, ..defaults.embedding };
+        let passes = if matches!(method, Method::Pca | Method::Plst) { 1 } else { defaults.embedding.passes };
+        let embedding = Rembrandt { bias: method == Method::CsOmp, passes, ..defaults.embedding };
         TrainParams { method, embedding, ..defaults }
     }
 

@@ -6,7 +6,7 @@
 
 mod measure;
 mod plan;
-mod plot;
+pub(super) mod plot;
 mod report;
 mod row;
 mod store;

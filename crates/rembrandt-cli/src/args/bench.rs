@@ -1,0 +1,43 @@
+//! What can be typed after `rembrandt bench`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::ReadArgs;
+
+#[derive(Subcommand)]
+pub enum BenchCommand {
+    /// Find the same embedding with the paper's procedure and with the few-pass solver, side by side
+    Solvers(SolversArgs),
+}
+
+#[derive(Args)]
+#[command(after_help = "Example:\n  rembrandt bench solvers train.rmb -k 50,100,300 --plot solvers.svg")]
+pub struct SolversArgs {
+    /// Training data: text, plain or compressed with gzip or zstd, - for standard input, or a cache file
+    pub train: PathBuf,
+    /// Dimensions of the embedding, separated by commas
+    #[arg(short, value_name = "LIST", value_delimiter = ',', default_value = "100")]
+    pub k: Vec<usize>,
+    /// Relative ridge
+    #[arg(long, value_name = "NUMBER", default_value_t = 1.0, allow_negative_numbers = true)]
+    pub ridge: f64,
+    /// Seed of the random start
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Measure the paper's procedure and the few-pass solver only, without variants of the two
+    #[arg(long)]
+    pub brief: bool,
+    /// Also draw energy against half-passes and against seconds; for one k
+    #[arg(long, value_name = "FILE.svg")]
+    pub plot: Option<PathBuf>,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// Print no progress
+    #[arg(short, long)]
+    pub quiet: bool,
+    #[command(flatten)]
+    pub read: ReadArgs,
+}

@@ -1,0 +1,40 @@
+//! `rembrandt bench` and the choice of solvers.
+
+use crate::common::Desk;
+
+#[test]
+fn solvers_are_measured_side_by_side() {
+    let desk = Desk::with_data();
+    let json = desk.json("bench solvers train.txt -k 2,4 --json -q");
+    let results = json["results"].as_array().unwrap();
+    assert_eq!(results.len(), 10);
+    for half in results.chunks(5) {
+        assert_eq!((half[0]["energy_ratio"].as_f64(), half[0]["time_ratio"].as_f64()), (Some(1.0), Some(1.0)));
+        let few = half.iter().find(|r| r["options"] == "--solver few-pass --passes 2").unwrap();
+        assert_eq!(few["half_passes"].as_f64(), Some(10.0));
+        assert!(few["energy_ratio"].as_f64().unwrap() > 0.99, "{few}");
+    }
+    let text = desk.ok("bench solvers train.txt -k 3 --brief --plot plot.svg -q").stdout;
+    assert_eq!(text.lines().count(), 4, "{text}");
+    let plot = String::from_utf8(desk.read("plot.svg")).unwrap();
+    assert!(plot.starts_with("<svg") && plot.matches("<circle").count() == 4, "{plot}");
+    assert!(desk.refused("bench solvers train.txt -k 2,3 --plot plot.svg").contains("--plot: shows one k"));
+    assert!(desk.refused("bench solvers train.txt -k 0").contains("-k: "));
+}
+
+#[test]
+fn the_paper_brings_its_settings_unless_told_otherwise() {
+    let desk = Desk::with_data();
+    let told = |options: &str| {
+        let json = desk.json(&format!("embed train.txt -k 4 {options} --json -q -o out"));
+        (json["passes"].as_u64().unwrap(), json["cg_steps"].as_u64().unwrap())
+    };
+    assert_eq!(told("--solver paper"), (1, 10));
+    assert_eq!(told("--solver paper --passes 3 --cg-steps 6"), (3, 6));
+    assert_eq!(told("--solver paper --preset aloi"), (2, 100));
+    let json = desk.json("embed train.txt -k 4 --solver few-pass --json -q -o out");
+    assert_eq!((json["solver"].as_str(), json["half_passes"].as_f64()), (Some("few-pass"), Some(10.0)));
+    let refused = desk.refused("embed train.txt -k 4 --solver few-pass --preconditioner none -o out");
+    assert!(refused.contains("--preconditioner: none leaves few-pass nothing"), "{refused}");
+    desk.ok("train train.txt --solver few-pass --no-tune -k 4 -q -o model");
+}

@@ -1,0 +1,79 @@
+//! The few-pass solver: the top eigenspace of M without solving regressions on the way to it.
+//!
+//! Algorithm 1 spends nearly all of its time in conjugate gradients, twenty products with X or Xᵀ in every pass of its
+//! range finder. But what a range finder needs is passes, and an early one need not be exact: it only has to turn Q
+//! towards the space. With D = diag(XᵀWX + R), the preconditioner, in place of the whole matrix, a pass with
+//!
+//! ```text
+//! M₀ = YᵀWX D⁻¹ XᵀWY
+//! ```
+//!
+//! takes two products instead of twenty-two. Two such passes find a space near that of M, and one with a few steps of
+//! conjugate gradients takes it from there to M. Three things make the most of these passes.
+//!
+//! - **The basis in between is made of singular vectors**, not of whatever columns a triangular factorisation leaves.
+//!   Each column is then close to one eigenvector, and conjugate gradients, which choose their steps column by column,
+//!   have one thing to fit. In a mixed basis the strong directions decide for the weak ones.
+//! - **A shift sharpens each pass for nothing**: (M − σI)Q is MQ and a multiple of a Q that is at hand. Eigenvalues from
+//!   0 to 2σ shrink to at most σ in size, so that those above stand out more. Rayleigh quotients of an orthonormal
+//!   basis tell a σ that is safe: the k-th largest of them is about μₖ at most, and below ½μₖ no unwanted direction
+//!   outgrows a wanted one.
+//! - **One round of orthogonalisation** is enough for a basis that is only to be multiplied again.
+
+use super::operator::{Operator, Tally};
+use super::regression::{Problem, Regression};
+use super::rembrandt::{Found, begin_with, completed, top_left};
+use crate::kernel::columns::{add_multiple, dot, sweep};
+use crate::matrix::Matrix;
+use crate::solve::cg::Stop;
+use crate::solve::orth;
+use crate::{Result, Run};
+
+/// Steps of conjugate gradients in the last pass. The first only scales what the preconditioner gives.
+pub(super) const LAST_STEPS: usize = 2;
+/// The shift, as a share of the k-th Rayleigh quotient. At ½ the k-th direction and those without any energy would come
+/// out equally long.
+const SHIFT: f64 = 0.4;
+
+/// E, from `passes` passes with M₀ and one with M.
+pub(super) fn find(
+    start: Option<&Matrix>,
+    problem: &Problem<'_>,
+    operator: &Operator<'_>,
+    run: &mut Run<'_>,
+) -> Result<Found> {
+    let params = problem.params;
+    let regression = |steps| Regression::new(problem, params.ridge, Stop { steps, tolerance: params.tolerance });
+    let (diagonal, last) = (regression(0)?, regression(LAST_STEPS)?);
+    let shape = operator.data.shape();
+    let mut q = Matrix::zeros(shape.c, params.columns(shape));
+    begin_with(&mut q, start, params.seed);
+    // Columns of Q that a pass has found. Of random ones a shift would keep what the pass has just taken out: the rows
+    // of labels that never occur.
+    let mut found = 0;
+    let mut tally = Tally::default();
+    for pass in 0..=params.passes {
+        let is_last = pass == params.passes;
+        let regression = if is_last { &last } else { &diagonal };
+        let before = (found >= params.k).then(|| q.clone());
+        Operator { regression, ..*operator }.apply(&mut q, &mut tally, run)?;
+        if let Some(before) = before {
+            shift(&mut q, &before, found, params.k);
+        }
+        if !is_last {
+            found = orth::principal_basis(&mut q);
+            completed(&mut q, found, params.seed, pass);
+        }
+    }
+    let (labels, rank) = top_left(q, params.k, params.seed)?;
+    Ok(Found { labels, rank, tally })
+}
+
+/// T ← T − σQ, where T is M·Q, in the first `found` columns.
+fn shift(t: &mut Matrix, q: &Matrix, found: usize, k: usize) {
+    let mut quotients = dot(q.columns(0, found), t.columns(0, found));
+    quotients.sort_by(|a, b| b.total_cmp(a));
+    let sigma = (SHIFT * quotients[k - 1]).max(0.0) as f32;
+    let factors = vec![-sigma; found];
+    sweep([t.columns_mut(0, found)], [q.columns(0, found)], 0, |_, [t], [q], _| add_multiple(t, &factors, q));
+}
