@@ -11,6 +11,8 @@ use crate::metrics::{DEFAULT_THRESHOLD, best_f1_thresholds_on, rank};
 
 /// Labels of an example that may be predicted, at most.
 const CANDIDATES: usize = 50;
+/// The share of examples that have few enough likely labels for these.
+const USUAL: f64 = 0.95;
 /// True examples that a threshold of its own takes.
 const ENOUGH: usize = 20;
 
@@ -18,19 +20,20 @@ const ENOUGH: usize = 20;
 pub(super) fn thresholds(calibration: &Calibration, mut scores: Matrix, truth: CsrRef<'_>) -> Result<Vec<f32>> {
     let c = scores.cols();
     let mut probabilities = Csr::new(false);
-    // What is below the candidates of an example is not looked at, so no threshold may be so low that it would count.
-    let mut floor = 0f32;
+    // What is below the candidates of an example is not looked at, so no threshold may be so low that it would often
+    // count. A few examples with very many likely labels must not lift it for all.
+    let mut last = Vec::new();
     for i in 0..scores.rows() {
         let row = scores.row_mut(i);
         calibration.apply(row);
         let mut best = rank(row, CANDIDATES);
-        if let Some(last) = best.last().filter(|_| c > CANDIDATES) {
-            floor = floor.max(calibration.probability(row[*last as usize]));
-        }
+        last.extend(best.last().filter(|_| c > CANDIDATES).map(|l| calibration.probability(row[*l as usize])));
         best.sort_unstable();
         best.iter().for_each(|label| probabilities.push(*label, calibration.probability(row[*label as usize])));
         probabilities.end_row();
     }
+    last.sort_unstable_by(f32::total_cmp);
+    let floor = last.get((USUAL * last.len() as f64) as usize).copied().unwrap_or(0.0);
     let mut counts = vec![0; c];
     truth.ids.iter().for_each(|label| counts[*label as usize] += 1);
     let shared = pooled(probabilities.view(), truth);
@@ -100,11 +103,29 @@ mod tests {
         }
         let calibration = Calibration::identity(Loss::Independent);
         let found = thresholds(&calibration, scores.clone(), truth.view()).unwrap();
+        let reached = |(s, t): (&f32, &f32)| calibration.probability(*s) >= *t;
+        let predicted = |i: usize| scores.row(i).iter().zip(&found).filter(|pair| reached(*pair)).count();
+        let too_many = (0..n).filter(|i| predicted(*i) > CANDIDATES).count();
+        assert!(too_many as f64 <= (1.0 - USUAL) * n as f64, "{too_many} examples");
+    }
+
+    #[test]
+    fn an_example_with_very_many_labels_does_not_lift_the_thresholds_of_others() {
+        let (n, c) = (100, 400);
+        let holds = |i: usize, j: usize| if i == 0 { j < 2 * CANDIDATES } else { i % c == j };
+        let scores = Matrix::from_fn(n, c, |i, j| match (i, holds(i, j)) {
+            (0, true) => 5.0,
+            (_, true) => 1.0,
+            _ => -3.0,
+        });
+        let mut truth = Csr::new(true);
         for i in 0..n {
-            let reached = |(s, t): (&f32, &f32)| calibration.probability(*s) >= *t;
-            let predicted = scores.row(i).iter().zip(&found).filter(|pair| reached(*pair)).count();
-            assert!(predicted <= CANDIDATES, "{predicted} labels of example {i}");
+            (0..c).filter(|j| holds(i, *j)).for_each(|j| truth.push(j as u32, 1.0));
+            truth.end_row();
         }
+        let calibration = Calibration::identity(Loss::Independent);
+        let found = thresholds(&calibration, scores, truth.view()).unwrap();
+        assert!(found.iter().all(|t| *t <= calibration.probability(1.0)), "{found:?}");
     }
 
     #[test]
