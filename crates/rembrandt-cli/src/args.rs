@@ -217,6 +217,10 @@ pub struct ParamArgs {
     /// Extra random directions, dropped at the end [default: 20]
     #[arg(long, value_name = "N")]
     oversample: Option<usize>,
+    /// Share of the dimensions that are random instead of those with the most energy: for very many labels, each told
+    /// by features of its own [default: 0; train chooses it]
+    #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
+    spread: Option<f64>,
     /// Relative ridge; the strongest knob on text, try 1 to 8 [default: 1; train chooses it]
     #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
     ridge: Option<f64>,
@@ -282,11 +286,12 @@ impl ParamArgs {
     }
 
     /// Which options were given, of those that not every method has a use for.
-    pub fn given(&self) -> [(&'static str, bool); 14] {
+    pub fn given(&self) -> [(&'static str, bool); 15] {
         [
             ("preset", self.preset.is_some()),
             ("passes", self.passes.is_some()),
             ("oversample", self.oversample.is_some()),
+            ("spread", self.spread.is_some()),
             ("ridge_convention", self.ridge_convention.is_some()),
             ("cg_steps", self.cg_steps.is_some()),
             ("tolerance", self.tolerance.is_some()),
@@ -360,6 +365,7 @@ impl ParamArgs {
         Rembrandt {
             k: self.k.unwrap_or(base.k),
             oversample: self.oversample.unwrap_or(base.oversample),
+            spread: self.spread.unwrap_or(base.spread),
             passes: self.passes.unwrap_or(base.passes),
             ridge: self.ridge.unwrap_or(base.ridge),
             ridge_convention: self.ridge_convention.unwrap_or(base.ridge_convention),

@@ -45,6 +45,7 @@ fn without_effect(method: Method, option: &str) -> Option<&'static str> {
     use Method::{Cplst, Cs, CsOmp, Pca, Plst, Rembrandt};
     let (methods, reason): (&[Method], &str) = match option {
         "preset" => (&[Rembrandt], "has the settings of Rembrandt's authors"),
+        "spread" => (&[Rembrandt], "is for Rembrandt's embedding"),
         "atoms" => (&[CsOmp], "is for cs-omp"),
         "passes" | "oversample" => (&[Rembrandt, Pca, Plst, Cplst], "is for methods with a range finder"),
         "projection_ridge" | "projection_steps" | "projection_tolerance" => {

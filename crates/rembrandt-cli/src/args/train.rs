@@ -214,6 +214,7 @@ impl TrainArgs {
                 budget: self.tuning.budget,
                 k: params.k.is_none(),
                 ridge: params.ridge.is_none(),
+                spread: self.params.spread.is_none(),
                 strength: head.head_ridge.is_none(),
                 blend: head.blend.is_none(),
                 // A ridge is meant for the one or the other, and sampled labels for h itself.

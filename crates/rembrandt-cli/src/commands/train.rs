@@ -271,12 +271,17 @@ fn rows_of(params: &TrainParams, report: &TrainReport) -> Vec<(&'static str, Str
     let ridge = params.ridge.map_or_else(String::new, |ridge| format!(", ridge {}", short(ridge)));
     let mut rows = vec![
         ("method", params.method.name().to_owned()),
-        ("embedding", format!("{}{ridge}", count(k, "dimension"))),
+        ("embedding", format!("{}{ridge}{}", count(k, "dimension"), spread(params.embedding.spread))),
         ("head", head(params)),
         ("held out", estimate(&report.held_out)),
     ];
     rows.extend(tried(&report.tried));
     rows
+}
+
+/// How many dimensions are random, if any.
+fn spread(share: f64) -> String {
+    if share > 0.0 { format!(", {} % of them random", short(100.0 * share)) } else { String::new() }
 }
 
 /// The head in words.
@@ -325,7 +330,8 @@ pub(super) fn tried(tried: &[Tried]) -> Vec<(&'static str, String)> {
             .map_or_else(String::new, |f| format!(", {} random features of bandwidth {}", f.count, short(f.bandwidth)));
         let [p1, p3, p5] = [t.held_out.p1, t.held_out.p3, t.held_out.p5].map(|v| 100.0 * v);
         let (ridge, blend) = (short(t.ridge), short(t.blend.into()));
-        ("tried", format!("k {}, ridge {ridge}{head}, blend {blend}{width}: {p1:.1} {p3:.1} {p5:.1}", t.k))
+        let (k, spread) = (t.k, spread(t.spread));
+        ("tried", format!("k {k}{spread}, ridge {ridge}{head}, blend {blend}{width}: {p1:.1} {p3:.1} {p5:.1}"))
     };
     tried.iter().map(line).collect()
 }

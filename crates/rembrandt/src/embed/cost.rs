@@ -92,7 +92,7 @@ impl Rembrandt {
     pub fn memory(&self, shape: Shape) -> u64 {
         // In floating point, which cannot wrap.
         let (d, c, k) = (shape.d as f64 + 1.0, shape.c as f64, self.k as f64);
-        let columns = self.columns(shape);
+        let columns = self.columns(shape).max(self.k);
         let (width, panel) = (columns as f64, columns.min(self.panel).next_multiple_of(LINE) as f64);
         // Regression: b, z, r, p, q. Range finder: Q, its copy, and T. Result: E and P.
         let regression = 5.0 * d * panel;

@@ -36,6 +36,8 @@ use crate::{Error, Result, Run, Shape};
 const NO_ENERGY: f64 = 1e-6;
 /// Sums of squares of a feature must lie between this and its inverse.
 const LARGEST_SQUARE: f64 = 1e30;
+/// Keeps random dimensions apart from what else is random.
+const SPREAD: u64 = 0x2545_f491_4f6c_dd1d;
 /// Keeps the random completion apart from the random start.
 const COMPLETION: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -48,6 +50,7 @@ impl Rembrandt {
     /// - k larger than the number of labels is an error; k + p is cut to it.
     /// - When the labels that the features can express have a rank below k, the remaining columns are an arbitrary
     ///   orthonormal completion with eigenvalue and projection 0, and [`Report::rank`] says so.
+    /// - With [`spread`](Rembrandt::spread), the last dimensions are random and have the energy that they happen to have.
     /// - A feature that never occurs has a zero row in the projection; a label that never occurs has a zero row in
     ///   every column up to the rank.
     ///
@@ -139,8 +142,33 @@ impl Rembrandt {
         f(&problem, &Operator { data, regression: &regression, panel }, run)
     }
 
-    /// The embedding of the labels, by the solver that was asked for.
+    /// The embedding of the labels: the directions with the most energy, and random ones orthogonal to them as far as
+    /// these are asked for.
     fn find_labels(
+        &self,
+        start: Option<&Matrix>,
+        problem: &Problem<'_>,
+        operator: &Operator<'_>,
+        run: &mut Run<'_>,
+    ) -> Result<Found> {
+        let leading = Rembrandt { k: self.leading(), spread: 0.0, ..self.clone() };
+        if leading.k == self.k {
+            return self.find_leading(start, problem, operator, run);
+        }
+        let c = operator.data.shape().c;
+        let mut labels = Matrix::zeros(c, self.k);
+        let (mut rank, mut tally) = (0, Tally::default());
+        if leading.k > 0 {
+            let found = leading.find_leading(start, &Problem { params: &leading, ..*problem }, operator, run)?;
+            labels.columns_mut(0, leading.k).copy_from(found.labels.view());
+            (rank, tally) = (found.rank, found.tally);
+        }
+        orth::complete(&mut labels, rank, self.seed ^ SPREAD);
+        Ok(Found { labels, rank: self.k, tally })
+    }
+
+    /// The directions with the most energy, by the solver that was asked for.
+    fn find_leading(
         &self,
         start: Option<&Matrix>,
         problem: &Problem<'_>,
@@ -200,7 +228,7 @@ impl Rembrandt {
         run: &mut Run<'_>,
     ) -> Result<Embedding> {
         let (shape, inner) = (operator.data.shape(), operator.regression);
-        let (width, direct) = (self.columns(shape), problem.gram.is_some());
+        let (width, direct) = (self.columns(shape).max(self.k), problem.gram.is_some());
         let solver = match procedure(self, direct) {
             Procedure::FewPass => "few-pass",
             Procedure::Paper => inner.name(),

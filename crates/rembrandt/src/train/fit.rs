@@ -81,6 +81,7 @@ impl TrainParams {
             features: setting.features,
             ..self.clone()
         };
+        params.embedding.spread = setting.spread;
         let shape = data.shape();
         let mut embedder = params.embedder(shape);
         if self.method.regresses_to_find() && shape.n <= MOST_EXAMPLES {

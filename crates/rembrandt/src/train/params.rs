@@ -285,6 +285,8 @@ pub struct Tuning {
     pub k: bool,
     /// Choose the ridge of the embedding.
     pub ridge: bool,
+    /// Choose how many of the dimensions are random, where labels are many.
+    pub spread: bool,
     /// Choose the ridge of the head.
     pub strength: bool,
     /// Choose how much of the least-squares score to add.
@@ -303,6 +305,7 @@ impl Tuning {
             budget: Duration::ZERO,
             k: none,
             ridge: none,
+            spread: none,
             strength: none,
             blend: none,
             features: none,
@@ -312,11 +315,20 @@ impl Tuning {
 
     /// Whether there is anything to choose.
     pub fn chooses(&self) -> bool {
-        self.k || self.ridge || self.strength || self.blend || self.features || self.bandwidth
+        self.k || self.ridge || self.spread || self.strength || self.blend || self.features || self.bandwidth
     }
 
     /// Chooses everything within a time.
     pub fn within(budget: Duration) -> Tuning {
-        Tuning { budget, k: true, ridge: true, strength: true, blend: true, features: true, bandwidth: true }
+        Tuning {
+            budget,
+            k: true,
+            ridge: true,
+            spread: true,
+            strength: true,
+            blend: true,
+            features: true,
+            bandwidth: true,
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! The search for good settings: one thing at a time, each as far as it helps.
 //!
 //! The ridge of the embedding matters most on text and is searched first, in a few dimensions; then the number of
-//! dimensions, doubled as long as that pays, on h itself where there would be too few random features for so many; then
+//! dimensions (and whether some of them had better be random), doubled as long as that pays, on h itself where there would be too few random features for so many; then
 //! the strength of the head. How much of the least-squares score to add
 //! costs nothing to find out, and is found out for every setting.
 
@@ -13,6 +13,7 @@ use super::thresholds::thresholds;
 use super::trial::{PARTS, Setting, Trial};
 use crate::csr::Csr;
 use crate::data::{Dataset, Examples};
+use crate::embed::Method;
 use crate::head::{Calibration, FeatureParams, Loss};
 use crate::matrix::Matrix;
 use crate::{Error, Result, Run};
@@ -35,6 +36,10 @@ const GAIN: f64 = 0.001;
 const GAIN_OF_DOUBLING: f64 = 0.002;
 /// Dimensions that tuning goes up to.
 pub(super) const MOST_DIMENSIONS: usize = 1024;
+/// Labels for each dimension from which on some dimensions may be better random.
+const MANY_LABELS: usize = 4;
+/// Shares of them to try.
+const SPREADS: [f64; 2] = [1.0, 0.5];
 /// Random features of trials, at most.
 const QUICK_FEATURES: usize = 400;
 /// With fewer random features for each dimension, h itself says more.
@@ -85,6 +90,7 @@ pub(super) fn search(
     let mut setting = Setting {
         k: params.first_k(shape),
         ridge: params.first_ridge(shape),
+        spread: params.embedding.spread,
         head_ridge: params.head_ridge(features.is_some()),
         features,
     };
@@ -96,7 +102,7 @@ pub(super) fn search(
         }
         let mut trial = Trial::new(data, params, groups, rotation)?;
         if !trial.is_hollow() {
-            trial.find(setting.k, setting.ridge, run)?;
+            trial.find(&setting, run)?;
             search.trials.push(trial);
         }
     }
@@ -108,6 +114,9 @@ pub(super) fn search(
         setting.features = setting.features.map(quick);
     }
     search.evaluate(setting, run)?;
+    if tuning.spread && params.method == Method::Rembrandt && shape.c >= MANY_LABELS * setting.k {
+        search.spread(run)?;
+    }
     if tuning.ridge {
         setting = search.climb(RIDGE_STEP, |s| Some(&mut s.ridge), run)?;
     }
@@ -192,6 +201,7 @@ impl Search<'_> {
         self.tried.push(Tried {
             k: setting.k,
             ridge: setting.ridge,
+            spread: setting.spread,
             head_ridge: (!least_squares).then_some(setting.head_ridge),
             blend,
             random_features: setting.features,
@@ -207,6 +217,31 @@ impl Search<'_> {
 
     fn best(&self) -> &Best {
         self.best.as_ref().expect("a setting was tried before the search began")
+    }
+
+    /// Puts random directions in place of all dimensions, and then of some, and keeps what is best.
+    fn spread(&mut self, run: &mut Run<'_>) -> Result<()> {
+        let before = self.best().setting;
+        let plain: Vec<Matrix> = self.trials.iter().map(|trial| trial.basis.clone()).collect();
+        for spread in SPREADS {
+            if self.late() {
+                break;
+            }
+            let setting = Setting { spread, ..before };
+            for (trial, plain) in self.trials.iter_mut().zip(&plain) {
+                trial.restore(plain);
+                trial.find(&setting, run)?;
+            }
+            self.evaluate(setting, run)?;
+        }
+        let best = self.best().setting;
+        for (trial, plain) in self.trials.iter_mut().zip(&plain) {
+            trial.restore(plain);
+            if best.spread != before.spread {
+                trial.find(&best, run)?;
+            }
+        }
+        Ok(())
     }
 
     /// Goes up or down from the best setting, in the direction that helps, until it does not.
@@ -269,7 +304,7 @@ impl Search<'_> {
             }
             let before = self.best().held_out.quality(self.single);
             for trial in &mut self.trials {
-                trial.find(wider.k, wider.ridge, run)?;
+                trial.find(&wider, run)?;
             }
             if self.evaluate(wider, run)? <= before + GAIN {
                 break;

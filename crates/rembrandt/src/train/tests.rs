@@ -85,10 +85,10 @@ fn what_decides_has_no_part_in_what_it_decides_on() {
     let n = 300;
     let original = data(n);
     let groups: Vec<u32> = (0..n as u32).collect();
-    let setting = Setting { k: 5, ridge: 1.0, head_ridge: 4.0, features: None };
+    let setting = Setting { k: 5, ridge: 1.0, spread: 0.0, head_ridge: 4.0, features: None };
     let scores = |params: &TrainParams, data: &Dataset, rotation: usize| {
         let mut trial = Trial::new(data, params, &groups, rotation).unwrap();
-        trial.find(5, 1.0, &mut Run::default()).unwrap();
+        trial.find(&setting, &mut Run::default()).unwrap();
         let scored = trial.scores(&setting, &mut Run::default()).unwrap();
         (scored.blended(2.0), trial.precision(&scored, &[2.0]))
     };
@@ -116,6 +116,26 @@ fn tuning_leaves_too_few_dimensions_behind() {
     assert!(!tuned.report.cut_short);
     let hurried = fit(&narrow, &data, &Tuning { budget: Duration::ZERO, ..tuning });
     assert!(hurried.report.cut_short && hurried.report.tried.len() == 1);
+}
+
+#[test]
+fn tuning_spreads_dimensions_over_many_equal_labels() {
+    // Sixty classes, each told by a feature of its own: six directions hold six of them, random ones a little of each.
+    let (n, c) = (1800, 60);
+    let mut rows = Rows::new();
+    for i in 0..n {
+        rows.x.push(i % c, 1.0);
+        rows.x.end_row();
+        rows.y.push(i % c, 1.0);
+        rows.y.end_row();
+    }
+    let data = Dataset::from_rows(&rows, c as usize, c as usize).unwrap();
+    let params = TrainParams { k: Some(6), ridge: Some(0.1), ..TrainParams::new(HeadKind::Softmax) };
+    let tuning = Tuning { budget: Duration::from_secs(3600), spread: true, ..Tuning::off() };
+    let (plain, tuned) = (fit(&params, &data, &Tuning::off()), fit(&params, &data, &tuning));
+    assert_eq!((plain.params.embedding.spread, tuned.params.embedding.spread), (0.0, 1.0));
+    assert!(tuned.report.held_out.p1 > plain.report.held_out.p1 + 0.2, "{:?}", tuned.report.tried);
+    assert_eq!(tuned.report.tried.iter().map(|t| t.spread).collect::<Vec<_>>(), [0.0, 1.0, 0.5]);
 }
 
 #[test]

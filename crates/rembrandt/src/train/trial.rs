@@ -35,6 +35,8 @@ pub(super) struct Setting {
     pub k: usize,
     /// Relative ridge, as it would be for all examples.
     pub ridge: f64,
+    /// Share of the dimensions that are random.
+    pub spread: f64,
     pub head_ridge: f64,
     /// The random features that the head sees.
     pub features: Option<FeatureParams>,
@@ -125,28 +127,35 @@ impl<'a> Trial<'a> {
         &self.check.labels
     }
 
-    /// Finds the basis in `k` dimensions, beginning with what there is of it.
-    pub fn find(&mut self, k: usize, ridge: f64, run: &mut Run<'_>) -> Result<()> {
+    /// Finds the basis for a setting, beginning with what there is of it.
+    pub fn find(&mut self, setting: &Setting, run: &mut Run<'_>) -> Result<()> {
         let start = (self.basis.cols() > 0).then_some(&self.basis);
-        self.basis = self.embedder(k, ridge).find(start, &self.fit, run)?;
+        self.basis = self.embedder(setting).find(start, &self.fit, run)?;
         self.projected = None;
         Ok(())
     }
 
+    /// Takes a basis that was found before.
+    pub fn restore(&mut self, basis: &Matrix) {
+        self.basis = basis.clone();
+        self.projected = None;
+    }
+
     /// The parameters for the first part. The same real ridge is a larger share of fewer examples.
-    fn embedder(&self, k: usize, ridge: f64) -> Embedder {
+    fn embedder(&self, setting: &Setting) -> Embedder {
+        let Setting { k, ridge, spread, .. } = *setting;
         let scale = self.all.n as f64 / self.fit.shape().n.max(1) as f64;
         let base = &self.params.embedding;
         // Two thirds of the steps tell as well what is better.
         let cg_steps = (2 * base.cg_steps).div_ceil(3);
-        let mut params = Rembrandt { k, ridge: ridge * scale, cg_steps, ..base.clone() };
+        let mut params = Rembrandt { k, spread, ridge: ridge * scale, cg_steps, ..base.clone() };
         params.projection.ridge = params.projection.ridge.map(|ridge| ridge * scale);
         Embedder::new(self.params.method, params)
     }
 
     /// Labels and examples in the first `k` dimensions, under a ridge.
     fn project(&mut self, setting: &Setting, run: &mut Run<'_>) -> Result<&Projected> {
-        let nests = self.params.method.nests();
+        let nests = self.params.method.nests() && setting.spread == 0.0;
         let known = |p: &Projected| p.ridge == setting.ridge && (p.k == setting.k || (nests && p.k >= setting.k));
         let projected = match self.projected.take().filter(known) {
             Some(projected) => projected,
@@ -156,7 +165,7 @@ impl<'a> Trial<'a> {
     }
 
     fn projection(&self, setting: &Setting, run: &mut Run<'_>) -> Result<Projected> {
-        let embedder = self.embedder(setting.k, setting.ridge);
+        let embedder = self.embedder(setting);
         let placed = embedder.place(&self.fit, &prefix(&self.basis, setting.k), run)?;
         let place = |held: &Held| -> Result<Matrix> {
             let mut h = held.data.gather_features(placed.projection.view())?;
