@@ -106,7 +106,8 @@ impl Counts {
     ///
     /// Naive Bayes takes features for independent and so believes twice what two of them say together. Words that occur
     /// with every label say least and are the most, so they are where belief is best taken back. A power below 1 keeps
-    /// them from being silenced; cube root and [`BEFORE`] were best on held-out rows of three data sets.
+    /// them from being silenced; an exponent near this one and [`BEFORE`] had the largest sum of P@1 over held-out rows
+    /// of three data sets.
     pub fn importance(&self) -> Vec<f32> {
         let all: f64 = self.held.iter().sum();
         let mut seen = vec![BEFORE; self.features.len()];

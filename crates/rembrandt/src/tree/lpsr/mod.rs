@@ -3,9 +3,9 @@
 //! J. Weston, A. Makadia and H. Yee, *Label partitioning for sublinear ranking*, ICML 2013. A scorer of all labels is
 //! too slow where there are very many. So examples are parted by a tree of 2-means (`partition.rs`), each leaf
 //! gets the few labels with which the scorer is most precise there (`choose.rs`), and a prediction goes to its leaf and
-//! scores only those. The scorer is naive Bayes (`bayes.rs`), which takes one pass to train. Two things make it better
-//! than the plain one on every data set that we tried: a label is compared with the examples that do not have it, and
-//! features count as much as they tell of the labels (`count.rs`).
+//! scores only those. The scorer is naive Bayes (`bayes.rs`), which takes one pass to train. Two things
+//! together make it better than the plain one on each of the data sets that we tried: a label is compared with the
+//! examples that do not have it, and features count as much as they tell of the labels (`count.rs`).
 //!
 //! Where a training example tells how good the scorer is, its labels are scored as if they had not seen it: otherwise rare
 //! labels look better than they are. Scores become probabilities by logistic regression on how far a label is above the
