@@ -280,6 +280,11 @@ impl ParamArgs {
         self.scale_rows.unwrap_or_else(|| self.preset.map_or(RowScale::None, Preset::row_scale))
     }
 
+    /// Whether the authors' settings or the procedure of the paper are asked for.
+    pub fn as_published(&self) -> bool {
+        self.preset.is_some() || self.solver == Some(Solver::Paper)
+    }
+
     /// Whether it is the preset that says so.
     pub fn preset_divides_rows(&self) -> bool {
         self.scale_rows.is_none() && self.row_scale() != RowScale::None

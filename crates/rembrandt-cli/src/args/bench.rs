@@ -13,7 +13,9 @@ pub enum BenchCommand {
 }
 
 #[derive(Args)]
-#[command(after_help = "Example:\n  rembrandt bench solvers train.rmb -k 50,100,300 --plot solvers.svg")]
+#[command(
+    after_help = "Example:\n  rembrandt bench solvers train.rmb -k 50,100,300\n  rembrandt bench solvers train.rmb -k 100 --plot solvers.svg"
+)]
 pub struct SolversArgs {
     /// Training data: text, plain or compressed with gzip or zstd, - for standard input, or a cache file
     pub train: PathBuf,

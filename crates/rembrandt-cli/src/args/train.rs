@@ -214,7 +214,8 @@ impl TrainArgs {
                 budget: self.tuning.budget,
                 k: params.k.is_none(),
                 ridge: params.ridge.is_none(),
-                spread: self.params.spread.is_none(),
+                // What a preset or the paper's procedure is asked for is not to be replaced.
+                spread: self.params.spread.is_none() && !self.params.as_published(),
                 strength: head.head_ridge.is_none(),
                 blend: head.blend.is_none(),
                 // A ridge is meant for the one or the other, and sampled labels for h itself.

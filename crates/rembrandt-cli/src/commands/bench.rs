@@ -61,6 +61,9 @@ pub fn solvers(args: &SolversArgs) -> anyhow::Result<()> {
     let opened = source::open(&args.train, &args.read, Limit::new(None), &mut display);
     display.clear();
     let data = opened?;
+    for k in &args.k {
+        Rembrandt::new(*k).check(data.shape())?;
+    }
     let mut outcomes = Vec::new();
     for k in &args.k {
         for (options, params) in variants(*k, args.brief) {

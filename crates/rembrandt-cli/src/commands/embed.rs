@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::BinaryBytes;
 use rembrandt::data::{Dataset, RowScale, Scaled};
-use rembrandt::embed::{Solver, energy_dimension, energy_memory};
+use rembrandt::embed::{Preconditioner, Solver, energy_dimension, energy_memory};
 use rembrandt::{EmbeddingFile, Error, Examples, Rembrandt, Run, Shape, Side};
 use serde_json::{Value, json};
 
@@ -180,7 +180,7 @@ fn too_much(params: &Rembrandt, shape: Shape, held: u64, limit: Limit) -> Error 
         advice.push("turn the data into a cache file with `rembrandt convert`");
     }
     let (lean, word) = match params.solver {
-        Solver::Auto => (Solver::FewPass, "use --solver few-pass"),
+        Solver::Auto if params.preconditioner == Preconditioner::Diagonal => (Solver::FewPass, "use --solver few-pass"),
         _ => (Solver::Iterative, "use --solver iterative"),
     };
     if (Rembrandt { solver: lean, ..params.clone() }).memory(shape) < fit / 2 {

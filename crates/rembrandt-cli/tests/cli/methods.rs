@@ -83,6 +83,8 @@ fn options_without_effect_are_refused() {
         ("cs", "--passes 2", "--passes: is for methods with a range finder"),
         ("plst", "--projection-ridge 2", "--projection-ridge: is for methods with a regression besides the final one"),
         ("rembrandt", "--atoms 2", "--atoms: is for cs-omp, and the method is rembrandt"),
+        ("cs", "--spread 0.5", "--spread: is for Rembrandt's embedding, and the method is cs"),
+        ("rembrandt", "--spread 1.5", "--spread: must be a number from 0 to 1"),
         ("cs-omp", "-k 4 --atoms 5", "--atoms: 5 labels cannot be told apart in 4 dimensions"),
         ("cs", "-k 21", "-k: 21 dimensions are more than the 20 labels of the data"),
         ("cs-omp", "-k 21", "-k: 21 dimensions are more than the 20 labels of the data"),

@@ -75,6 +75,7 @@ fn what_makes_no_sense_is_refused() {
         ("--method label-tree", "exactly one"),
         ("--method fastxml -k 5", "-k means nothing to fastxml"),
         ("--method fastxml --ridge 2", "--ridge means nothing to fastxml"),
+        ("--method fastxml --spread 1", "--spread means nothing to fastxml"),
         ("--method fastxml --head lr", "--head means nothing to fastxml"),
         ("--method fastxml --no-tune", "--no-tune means nothing to fastxml"),
         ("--method fastxml --compact", "--compact means nothing to fastxml"),

@@ -132,6 +132,9 @@ impl Embedder {
             let reason = format!("{} dimensions are more than the {most} {what} of the data", self.params.k);
             return Err(Error::parameter("k", reason));
         }
+        if self.params.spread > 0.0 && self.method != Method::Rembrandt {
+            return Err(Error::parameter("spread", "is for Rembrandt's embedding"));
+        }
         Rembrandt { k: self.params.k.min(shape.c), ..self.params.clone() }.check(shape)
     }
 

@@ -34,7 +34,8 @@ pub enum Preconditioner {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Solver {
-    /// `Direct` where features are so few that it costs less, and else `FewPass`; without a preconditioner `Iterative`.
+    /// `Direct` where features are so few that it costs less, and else `FewPass`; without a preconditioner `Direct` or
+    /// `Iterative`.
     #[default]
     Auto,
     /// Passes with the diagonal preconditioner in place of regressions, and a last one with two steps of conjugate
@@ -46,9 +47,9 @@ pub enum Solver {
     Paper,
     /// Algorithm 1 by preconditioned conjugate gradients, however few the features: no d×d matrix.
     Iterative,
-    /// Algorithm 1 for few features: XᵀWX is written down and factorised once (Cholesky). Where its condition number is beyond
-    /// single precision, as with a tiny ridge, the same number of conjugate gradient steps is taken with the written
-    /// matrix instead: there the steps are what regularises, and they cost no pass over the data.
+    /// Algorithm 1 for few features: XᵀWX is written down and factorised once (Cholesky). Where its condition number is
+    /// beyond single precision, as with a tiny ridge, the same number of conjugate gradient steps is taken with the
+    /// written matrix instead: there the steps are what regularises, and they cost no pass over the data.
     Direct,
 }
 

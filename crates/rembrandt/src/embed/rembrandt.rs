@@ -50,7 +50,8 @@ impl Rembrandt {
     /// - k larger than the number of labels is an error; k + p is cut to it.
     /// - When the labels that the features can express have a rank below k, the remaining columns are an arbitrary
     ///   orthonormal completion with eigenvalue and projection 0, and [`Report::rank`] says so.
-    /// - With [`spread`](Rembrandt::spread), the last dimensions are random and have the energy that they happen to have.
+    /// - With [`spread`](Rembrandt::spread), the last dimensions are random, for labels that never occur too, and have the
+    ///   energy that they happen to have; the rank is then k.
     /// - A feature that never occurs has a zero row in the projection; a label that never occurs has a zero row in
     ///   every column up to the rank.
     ///
@@ -228,10 +229,15 @@ impl Rembrandt {
         run: &mut Run<'_>,
     ) -> Result<Embedding> {
         let (shape, inner) = (operator.data.shape(), operator.regression);
-        let (width, direct) = (self.columns(shape).max(self.k), problem.gram.is_some());
+        let direct = problem.gram.is_some();
+        let width = match self.columns(shape) {
+            0 => self.k,
+            columns => columns,
+        };
         let solver = match procedure(self, direct) {
-            Procedure::FewPass => "few-pass",
-            Procedure::Paper => inner.name(),
+            Procedure::FewPass if tally.half_passes > 0.0 => "few-pass",
+            // Of an embedding that was not searched for, such as a random one, only the regressions are told.
+            _ => inner.name(),
         };
         let mut fitted = self.project(problem, operator, &labels, rank, run)?;
         if self.center {

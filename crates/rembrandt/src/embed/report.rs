@@ -33,7 +33,8 @@ pub struct Report {
     pub shape: Shape,
     /// Dimension of the embedding.
     pub k: usize,
-    /// Directions that carry any energy; those beyond are an arbitrary orthonormal completion with eigenvalue 0.
+    /// Directions that carry any energy; those beyond are an arbitrary orthonormal completion with eigenvalue 0. All of
+    /// them where random ones were asked for.
     pub rank: usize,
     /// How the embedding was found: `few-pass`, or by Algorithm 1 with regressions that were solved `iterative` with the
     /// data, `direct` with a factorisation, or by iterating with the written XᵀWX, `gram`.

@@ -1,9 +1,9 @@
 //! The search for good settings: one thing at a time, each as far as it helps.
 //!
-//! The ridge of the embedding matters most on text and is searched first, in a few dimensions; then the number of
-//! dimensions (and whether some of them had better be random), doubled as long as that pays, on h itself where there would be too few random features for so many; then
-//! the strength of the head. How much of the least-squares score to add
-//! costs nothing to find out, and is found out for every setting.
+//! Where labels are very many, random dimensions are tried first: they may be better than those with the most energy. The
+//! ridge of the embedding matters most on text and is next, in a few dimensions; then the number of dimensions, doubled
+//! as long as that pays, on h itself where there would be too few random features for so many; then the strength of the
+//! head. How much of the least-squares score to add costs nothing to find out, and is found out for every setting.
 
 use std::time::Instant;
 
@@ -39,7 +39,7 @@ pub(super) const MOST_DIMENSIONS: usize = 1024;
 /// Labels for each dimension from which on some dimensions may be better random.
 const MANY_LABELS: usize = 4;
 /// Shares of them to try.
-const SPREADS: [f64; 2] = [1.0, 0.5];
+const SPREADS: [f64; 3] = [1.0, 0.5, 0.0];
 /// Random features of trials, at most.
 const QUICK_FEATURES: usize = 400;
 /// With fewer random features for each dimension, h itself says more.
@@ -223,7 +223,7 @@ impl Search<'_> {
     fn spread(&mut self, run: &mut Run<'_>) -> Result<()> {
         let before = self.best().setting;
         let plain: Vec<Matrix> = self.trials.iter().map(|trial| trial.basis.clone()).collect();
-        for spread in SPREADS {
+        for spread in SPREADS.into_iter().filter(|spread| *spread != before.spread) {
             if self.late() {
                 break;
             }
@@ -286,12 +286,14 @@ impl Search<'_> {
         while setting.k < most && !self.late() {
             // The last doubling tells whether the next is worth its price.
             let half = Setting { k: (setting.k / 2).max(1), ..setting };
+            // But not when some dimensions are random: the first half would be those with the most energy.
+            let mixed = setting.spread > 0.0 && setting.spread < 1.0;
             let mut gain = 0.0;
             for trial in &mut self.trials {
                 let whole = trial.precision_of_squares(&setting, run)?.quality(self.single);
                 gain += whole - trial.precision_of_squares(&half, run)?.quality(self.single);
             }
-            if gain / (self.trials.len() as f64) < GAIN_OF_DOUBLING {
+            if !mixed && gain / (self.trials.len() as f64) < GAIN_OF_DOUBLING {
                 break;
             }
             let mut wider = Setting { k: (2 * setting.k).min(most), ..setting };
@@ -303,10 +305,16 @@ impl Search<'_> {
                 (wider.features, wider.head_ridge) = (None, self.params.head_ridge(false));
             }
             let before = self.best().held_out.quality(self.single);
+            let mut narrow = Vec::new();
             for trial in &mut self.trials {
+                narrow.push(trial.basis.clone());
                 trial.find(&wider, run)?;
             }
             if self.evaluate(wider, run)? <= before + GAIN {
+                // The first columns are those of fewer dimensions only if none are random.
+                if setting.spread > 0.0 {
+                    self.trials.iter_mut().zip(&narrow).for_each(|(trial, basis)| trial.restore(basis));
+                }
                 break;
             }
             setting = wider;

@@ -135,7 +135,8 @@ impl Counts {
     }
 
     /// What the score of a label owes to one of its examples; all of it when the label has no other.
-    pub fn owed(&self, label: usize, seen: &Seen<'_>, alphas: &[f64], importance: &[f32]) -> f64 {
+    /// `mass` is the sum of `alphas`, which is too long to be added up for every pair.
+    pub fn owed(&self, label: usize, seen: &Seen<'_>, (alphas, mass): (&[f64], f64), importance: &[f32]) -> f64 {
         let share = 1.0 - seen.weight / self.held[label];
         if share <= 0.0 {
             return f64::INFINITY;
@@ -147,7 +148,7 @@ impl Counts {
             let (alpha, without) = (alphas[id as usize], (count - seen.weight * value).max(0.0));
             Some(f64::from(importance[id as usize]) * value * ((count + alpha) / (without + alpha)).ln())
         };
-        let (mass, [sum, weighted]) = (alphas.iter().sum::<f64>(), seen.sums);
+        let [sum, weighted] = seen.sums;
         let without = (self.sums[label] - seen.weight * sum).max(0.0);
         let base = ((self.sums[label] + mass) / (without + mass)).ln();
         seen.x.entries().filter_map(gained).sum::<f64>() - weighted * base - share.ln()

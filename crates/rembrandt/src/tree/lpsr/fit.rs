@@ -35,6 +35,8 @@ pub(super) struct Fit<'a> {
 struct Scorer {
     counts: Counts,
     alphas: Vec<f64>,
+    /// Their sum.
+    mass: f64,
     bayes: Bayes,
     by_feature: ByFeature,
 }
@@ -103,7 +105,7 @@ impl<'a> Fit<'a> {
         })?;
         let alphas = self.alphas(&counts);
         let bayes = Bayes::new(&counts, &alphas, counts.importance());
-        Ok(Scorer { by_feature: bayes.by_feature(), counts, alphas, bayes })
+        Ok(Scorer { by_feature: bayes.by_feature(), counts, mass: alphas.iter().sum(), alphas, bayes })
     }
 
     /// The counts that features have beforehand: all the same or, with the same sum, as frequent as they are.
@@ -128,7 +130,8 @@ impl<'a> Fit<'a> {
         let seen = Seen { x: &x, sums: [sum, weighted], weight: self.weight(i) };
         for label in self.y.view().row(i).0.iter().map(|label| *label as usize) {
             if seen.weight > 0.0 {
-                scores[label] -= scorer.counts.owed(label, &seen, &scorer.alphas, &scorer.bayes.importance);
+                let alphas = (&scorer.alphas[..], scorer.mass);
+                scores[label] -= scorer.counts.owed(label, &seen, alphas, &scorer.bayes.importance);
             }
         }
         weighted

@@ -130,7 +130,7 @@ proptest! {
                     prop_assert!((all[label as usize] - exact).abs() < 1e-4 * (1.0 + exact.abs()));
                 }
                 if own.contains(&label) {
-                    let without = score - counts.owed(label as usize, &seen, &alphas, &importance);
+                    let without = score - counts.owed(label as usize, &seen, (&alphas, alphas.iter().sum()), &importance);
                     let exact = oracle(&rows, &alphas, &importance, label, &x, Some(i)) - dropped;
                     prop_assert!(without == exact || (without - exact).abs() < 1e-3 * (1.0 + exact.abs()));
                 }
