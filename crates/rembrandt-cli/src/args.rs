@@ -261,7 +261,8 @@ pub struct ParamArgs {
     /// Relative preconditioned residual at which the final regression is done [default: that of the embedding]
     #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
     projection_tolerance: Option<f64>,
-    /// Columns solved together; the result is the same for any width, memory is not [default: 64]
+    /// Columns solved together; the result is the same for any width, memory is not [default: 64;
+    /// fewer where memory is scarce]
     #[arg(long, value_name = "COLUMNS")]
     panel: Option<usize>,
     /// Seed of the random start [default: 1]
@@ -341,6 +342,11 @@ impl ParamArgs {
     pub fn given_k(&self) -> Option<usize> {
         let preset = self.preset.filter(|preset| preset.energy_share().is_none());
         self.k.or(preset.map(|preset| Rembrandt::preset(preset).k))
+    }
+
+    /// Whether the width of a panel is the user's, not ours to narrow.
+    pub fn has_panel(&self) -> bool {
+        self.panel.is_some()
     }
 
     /// The ridge that was given, or that of the preset.

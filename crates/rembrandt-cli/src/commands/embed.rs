@@ -52,9 +52,12 @@ pub fn run(args: &EmbedArgs) -> anyhow::Result<()> {
     }
     params.check(data.shape())?;
     let row_scale = args.params.row_scale();
-    let estimate = check_memory(&params, row_scale, &data, limit)?;
+    let estimate = fit_memory(&mut params, !args.params.has_panel(), row_scale, &data, limit)?;
     let examples = Scaled::new(&data, row_scale)?;
-    display.note(&format!("about {} of memory will be needed", BinaryBytes(estimate)));
+    let asked = args.params.params().panel;
+    let narrow =
+        if params.panel < asked { format!(", with {} columns at a time", params.panel) } else { String::new() };
+    display.note(&format!("about {} of memory will be needed{narrow}", BinaryBytes(estimate)));
     if args.params.preset_divides_rows() {
         display.note(&format!("the preset has rows {}: --scale-rows none keeps them as they are", divided(row_scale)));
     }
@@ -153,26 +156,29 @@ fn fit(
     embedding
 }
 
-/// Estimates the memory needed and refuses work that will not fit. A mapped file need not be in memory, what was read
-/// from text is.
-fn check_memory(
-    params: &Rembrandt,
+/// Estimates the memory needed, solves fewer columns together if that makes it fit and may be done, and refuses work that
+/// will not fit. A mapped file need not be in memory, what was read from text is.
+fn fit_memory(
+    params: &mut Rembrandt,
+    may_narrow: bool,
     row_scale: RowScale,
     data: &Dataset,
     limit: Option<Limit>,
 ) -> rembrandt::Result<u64> {
     let stored = if data.is_mapped() { 0 } else { data.bytes() };
     let held = stored.saturating_add(row_scale.memory(data.shape().n));
-    let fit = params.memory(data.shape());
-    let needed = held.saturating_add(fit);
+    let needed = |params: &Rembrandt| held.saturating_add(params.memory(data.shape()));
+    if let Some(limit) = limit.filter(|_| may_narrow) {
+        *params = params.narrowed(limit.bytes, needed);
+    }
     match limit {
-        Some(limit) if needed > limit.bytes => Err(too_much(params, data.shape(), held, limit)),
-        _ => Ok(needed),
+        Some(limit) if needed(params) > limit.bytes => Err(too_much(params, may_narrow, data.shape(), held, limit)),
+        _ => Ok(needed(params)),
     }
 }
 
 /// The refusal, with advice that would help.
-fn too_much(params: &Rembrandt, shape: Shape, held: u64, limit: Limit) -> Error {
+fn too_much(params: &Rembrandt, may_narrow: bool, shape: Shape, held: u64, limit: Limit) -> Error {
     let fit = params.memory(shape);
     let mut advice = Vec::new();
     // A cache file saves the memory of the data and nothing else.
@@ -186,8 +192,8 @@ fn too_much(params: &Rembrandt, shape: Shape, held: u64, limit: Limit) -> Error 
     if (Rembrandt { solver: lean, ..params.clone() }).memory(shape) < fit / 2 {
         advice.push(word);
     }
-    if params.panel > 8 {
-        advice.push("use a smaller --panel");
+    if !may_narrow {
+        advice.push("leave out --panel");
     }
     advice.push("use a smaller -k");
     Error::Data(format!(

@@ -13,7 +13,7 @@ use rembrandt::data::{Dataset, NameIndex, RowScale, read_texts};
 use rembrandt::embed::Method;
 use rembrandt::model::Preprocessing;
 use rembrandt::train::{HeadKind, HeldOut, TrainParams, TrainReport, Tried};
-use rembrandt::{Error, Examples, Run, Side};
+use rembrandt::{Error, Examples, Rembrandt, Run, Side};
 use serde_json::{Map, Value, json};
 
 use crate::args::{MethodChoice, TrainArgs};
@@ -93,6 +93,13 @@ fn embed(method: Method, task: Task<'_>, display: &mut Display) -> anyhow::Resul
         params.label_weights = Some(read_weights(path)?);
     }
     params.check(data)?;
+    if let Some(limit) = limit.filter(|_| !args.params.has_panel()) {
+        let held = held(data);
+        let needed = |embedding: &Rembrandt| {
+            held.saturating_add(TrainParams { embedding: embedding.clone(), ..params.clone() }.memory(data))
+        };
+        params.embedding = params.embedding.narrowed(limit.bytes, needed);
+    }
     let estimate = check_memory(params.memory(data), data, limit, "lower -k")?;
     display.note(&format!("about {} of memory will be needed", BinaryBytes(estimate)));
 
@@ -191,8 +198,7 @@ fn read_weights(path: &Path) -> rembrandt::Result<Vec<f32>> {
 
 /// What the training will need besides the data, or an error when that is too much.
 fn check_memory(needed: u64, data: &Dataset, limit: Option<Limit>, advice: &str) -> rembrandt::Result<u64> {
-    let held = if data.is_mapped() { 0 } else { data.bytes() };
-    let estimate = held.saturating_add(needed);
+    let estimate = held(data).saturating_add(needed);
     match limit {
         Some(Limit { bytes, remedy }) if estimate > bytes => {
             let reason = format!(
@@ -204,6 +210,11 @@ fn check_memory(needed: u64, data: &Dataset, limit: Option<Limit>, advice: &str)
         }
         _ => Ok(estimate),
     }
+}
+
+/// Memory that the data take: a mapped file need not be in it.
+fn held(data: &Dataset) -> u64 {
+    if data.is_mapped() { 0 } else { data.bytes() }
 }
 
 /// The ridge that counts.

@@ -119,6 +119,27 @@ fn more_memory_than_allowed() {
     desk.ok("embed train.txt -k 5 -o out --max-memory 1G");
 }
 
+/// Fewer columns solved together take less memory, and end in the same bytes.
+#[test]
+fn scarce_memory_narrows_panels() {
+    let desk = Desk::new();
+    let rows = (0..60).map(|i| format!("{} {}:1 {}:2\n", i % 50, i * 1500, i * 1500 + 7));
+    desk.write("wide.txt", format!("60 100000 50\n{}", rows.collect::<String>()));
+    let line = "embed wide.txt -k 48 --solver few-pass -o";
+    desk.ok(&format!("{line} free --max-memory 1G"));
+    let tight = desk.ok(&format!("{line} tight --max-memory 90M")).stderr;
+    assert!(desk.read("free") == desk.read("tight"));
+    assert!(tight.contains("at a time"), "{tight}");
+    let sentence = desk.refused(&format!("{line} wide --panel 64 --max-memory 90M"));
+    assert!(sentence.contains("leave out --panel"), "{sentence}");
+    // No width would be narrow enough.
+    let sentence = desk.refused(&format!("{line} wide --max-memory 40M"));
+    assert!(!sentence.contains("panel"), "{sentence}");
+    desk.ok("train wide.txt -k 48 --no-tune --head ls -o free.model");
+    desk.ok("train wide.txt -k 48 --no-tune --head ls -o tight.model --max-memory 90M");
+    assert!(desk.read("free.model") == desk.read("tight.model"));
+}
+
 /// A limit on the size of files stands for a full disk: a surprise, not the user's mistake.
 #[cfg(unix)]
 #[test]

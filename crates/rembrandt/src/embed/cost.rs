@@ -94,12 +94,25 @@ impl Rembrandt {
         let (d, c, k) = (shape.d as f64 + 1.0, shape.c as f64, self.k as f64);
         let columns = self.columns(shape).max(self.k);
         let (width, panel) = (columns as f64, columns.min(self.panel).next_multiple_of(LINE) as f64);
-        // Regression: b, z, r, p, q. Range finder: Q, its copy, and T. Result: E and P.
-        let regression = 5.0 * d * panel;
-        let range = 3.0 * c * width;
-        let result = (c + d) * k;
+        // A regression holds b, z, r, p, q, and a panel of labels before it and after.
+        let regression = (5.0 * d + 2.0 * c) * panel;
         let dense = 2.0 * 16.0 * width * width;
+        // The range finder regresses from Q while a copy of it is kept; then come Q, its basis and their product. At
+        // the end the embedding is there, and its projection is filled panel by panel.
+        let finding = (2.0 * c * width + regression).max(3.0 * c * width + dense);
+        let projecting = (c + d) * k + regression;
         let gram = if may_write_gram(self, shape) { 6.0 * d * d } else { 0.0 };
-        ((4.0 * (regression.max(c * width) + range + result + dense + gram)) as u64).saturating_add(OVERHEAD)
+        ((4.0 * (finding.max(projecting) + gram)) as u64).saturating_add(OVERHEAD)
+    }
+
+    /// The same with as many columns solved together as fit into so many bytes, by `needed`: half as many, and half of
+    /// these. The result stays the same, and it takes somewhat longer.
+    pub fn narrowed(&self, bytes: u64, needed: impl Fn(&Rembrandt) -> u64) -> Rembrandt {
+        let mut narrow = self.clone();
+        while needed(&narrow) > bytes && narrow.panel > LINE {
+            narrow.panel = (narrow.panel / 2).max(LINE);
+        }
+        // What does not help is not done.
+        if needed(&narrow) > bytes { self.clone() } else { narrow }
     }
 }
