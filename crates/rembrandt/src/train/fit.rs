@@ -55,7 +55,10 @@ impl TrainParams {
     /// The result is the same to the last bit for any number of threads, unless the time for tuning cut it short.
     pub fn fit(&self, data: &Dataset, tuning: &Tuning, run: &mut Run<'_>) -> Result<Trained> {
         self.check(data)?;
-        self.decided(data.shape()).fit_decided(data, tuning, run)
+        let decided = TrainParams { k: self.k.or_else(|| self.sensed(data)), ..self.decided(data.shape()) };
+        // What was settled by now is not tried.
+        let tuning = Tuning { k: tuning.k && decided.k.is_none(), ..*tuning };
+        decided.fit_decided(data, &tuning, run)
     }
 
     fn fit_decided(&self, data: &Dataset, tuning: &Tuning, run: &mut Run<'_>) -> Result<Trained> {

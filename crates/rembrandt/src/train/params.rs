@@ -14,6 +14,8 @@ use crate::{Error, Rembrandt, Result};
 
 /// Dimensions to begin with, where nobody says how many.
 const FIRST_K: usize = 256;
+/// Measurements of compressed sensing for each label of an example and each unit of ln c.
+const MEASUREMENTS: f64 = 5.0;
 /// The real ridge in squared lengths of a mean example, where nobody says otherwise. A ridge of that size makes the
 /// projection believe its examples as much as this many copies of nothing.
 pub(super) const FIRST_RIDGE: f64 = 4.0;
@@ -260,7 +262,21 @@ impl TrainParams {
 
     /// Dimensions that are of use.
     pub(super) fn most_k(&self, shape: Shape) -> usize {
-        self.method.most(shape).0.min(shape.d)
+        let most = match self.method {
+            // With as many dimensions as labels nothing is compressed: what is left is a regression for every label.
+            Method::Plst | Method::Cplst => (2 * shape.c).div_ceil(3),
+            _ => self.method.most(shape).0,
+        };
+        most.min(shape.d)
+    }
+
+    /// The dimensions that compressed sensing needs if none are given: a multiple of s·ln c for s labels on an example
+    /// (Hsu et al. 2009). More would always be better, up to one for every label, and not be compressed sensing any more.
+    pub(super) fn sensed(&self, data: &Dataset) -> Option<usize> {
+        let shape = data.shape();
+        let labels = data.nnz(Side::Y) as f64 / shape.n.max(1) as f64;
+        let needed = (MEASUREMENTS * labels * (shape.c as f64).ln()).ceil().max(1.0) as usize;
+        (self.method == Method::CsOmp).then(|| needed.max(self.pursued(data)).min(self.most_k(shape)))
     }
 
     /// The relative ridge to begin with.

@@ -40,6 +40,8 @@ const OF_SUBJECT: f64 = 0.15;
 const OF_TOPIC: f64 = 0.35;
 /// How much lengths of examples differ: the standard deviation of their logarithm.
 const SPREAD: f64 = 0.5;
+/// How often words are drawn for the places of those that came twice.
+const ROUNDS: usize = 3;
 
 /// What data to make. Plain data; checked before any work.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -98,7 +100,7 @@ impl Generator {
         if !(self.nnz.is_finite() && self.nnz >= 1.0 && self.nnz <= d as f64 / 2.0) {
             return wrong("an example must have at least one feature on average, and at most half of all");
         }
-        let most = (1 + COMPANIONS.min(c - 1)) as f64;
+        let most = (1 + COMPANIONS.min(self.topic_size() - 1)) as f64;
         if !(self.labels.is_finite() && self.labels >= 1.0 && self.labels <= most) {
             return Err(Error::parameter("shape", format!("an example must have 1 to {most} labels on average")));
         }
@@ -128,29 +130,37 @@ impl Generator {
 
     /// The labels of an example, ascending.
     fn draw_labels(&self, subject: u32, draw: &mut Draw, labels: &mut Vec<u32>) {
-        let c = self.shape.c;
         labels.clear();
         labels.push(subject);
-        let others = COMPANIONS.min(c - 1);
-        // Each companion with the same probability: the mean is what was asked for.
-        let likely = if others > 0 { (self.labels - 1.0) / others as f64 } else { 0.0 };
-        labels.extend((0..others).filter(|_| draw.unit() < likely).map(|j| self.companion(subject, j)));
+        // Each companion with the same probability: the mean is what was asked for, but for noise that hits a label twice.
+        let companions = self.companions(subject);
+        let likely = if companions.is_empty() { 0.0 } else { (self.labels - 1.0) / companions.len() as f64 };
+        labels.extend(companions.into_iter().filter(|_| draw.unit() < likely));
         for label in &mut *labels {
             if draw.unit() < self.noise {
-                *label = draw.zipf(c);
+                *label = draw.zipf(self.shape.c);
             }
         }
         labels.sort_unstable();
         labels.dedup();
     }
 
-    /// The `j`th companion of a label: another of its topic, the frequent ones more often.
-    fn companion(&self, label: u32, j: usize) -> u32 {
-        let topics = self.topics();
-        let size = self.shape.c.div_ceil(topics);
-        let mut draw = Draw::keyed(self.seed, COMPANION, u64::from(label) * COMPANIONS as u64 + j as u64);
-        let at = draw.zipf(size) as usize * topics + label as usize % topics;
-        (at % self.shape.c) as u32
+    /// The companions of a label: others of its topic, the frequent ones more likely.
+    fn companions(&self, label: u32) -> Vec<u32> {
+        let (topics, size) = (self.topics(), self.topic_size());
+        let mut draw = Draw::keyed(self.seed, COMPANION, u64::from(label));
+        let mut companions = Vec::with_capacity(COMPANIONS);
+        while companions.len() < COMPANIONS.min(size - 1) {
+            let mut at = draw.zipf(size) as usize;
+            // Whoever is taken already is followed by the next of the topic.
+            let mut companion = (at * topics) as u32 + label % topics as u32;
+            while companion == label || companions.contains(&companion) {
+                at = (at + 1) % size;
+                companion = (at * topics) as u32 + label % topics as u32;
+            }
+            companions.push(companion);
+        }
+        companions
     }
 
     /// The words of an example with their values, ascending.
@@ -160,25 +170,26 @@ impl Generator {
         let count = ((self.nnz * scatter).round() as usize).clamp(1, d.div_ceil(2));
         let topic = u64::from(subject) % self.topics() as u64;
         words.clear();
-        // Draws that hit a word again make it heavier; so many more do not go on for ever.
-        for _ in 0..2 * count {
-            let from = draw.unit();
-            let word = if from < OF_SUBJECT {
-                self.word(SUBJECT_WORD, u64::from(subject), draw.zipf(LABEL_WORDS))
-            } else if from < OF_SUBJECT + OF_TOPIC {
-                self.word(TOPIC_WORD, topic, draw.zipf(TOPIC_WORDS))
-            } else {
-                draw.zipf(d)
-            };
-            match words.iter_mut().find(|(known, _)| *known == word) {
-                Some((_, times)) => *times += 1.0,
-                None => words.push((word, 1.0)),
+        // Draws that hit a word again make it heavier, and others take their place, but not for ever.
+        for _ in 0..ROUNDS {
+            for _ in words.len()..count {
+                let from = draw.unit();
+                let word = if from < OF_SUBJECT {
+                    self.word(SUBJECT_WORD, u64::from(subject), draw.zipf(LABEL_WORDS))
+                } else if from < OF_SUBJECT + OF_TOPIC {
+                    self.word(TOPIC_WORD, topic, draw.zipf(TOPIC_WORDS))
+                } else {
+                    draw.zipf(d)
+                };
+                words.push((word, 1.0));
             }
-            if words.len() == count {
-                break;
-            }
+            words.sort_unstable_by_key(|(word, _)| *word);
+            words.dedup_by(|again, first| {
+                let same = again.0 == first.0;
+                first.1 += if same { again.1 } else { 0.0 };
+                same
+            });
         }
-        words.sort_unstable_by_key(|(word, _)| *word);
         words.iter_mut().for_each(|(word, times)| *times *= (2.0 + *word as f32).ln());
         let length = words.iter().map(|(_, v)| f64::from(*v) * f64::from(*v)).sum::<f64>().sqrt() as f32;
         words.iter_mut().for_each(|(_, value)| *value /= length);
@@ -191,6 +202,11 @@ impl Generator {
 
     fn topics(&self) -> usize {
         (self.shape.c / TOPIC).max(1)
+    }
+
+    /// Labels that every topic has; some have one more, which is nobody's companion.
+    fn topic_size(&self) -> usize {
+        self.shape.c / self.topics()
     }
 }
 
@@ -230,7 +246,7 @@ impl Draw {
 
     /// A number below `count`, about in inverse proportion to one more than itself.
     fn zipf(&mut self, count: usize) -> u32 {
-        let rank = (count as f64 + 1.0).powf(self.unit()) as usize;
+        let rank = (self.unit() * (count as f64 + 1.0).ln()).exp() as usize;
         (rank.clamp(1, count) - 1) as u32
     }
 }
