@@ -16,10 +16,11 @@
 
 use faer::Mat;
 
+use super::basis::{Basis, pass_name};
 use super::cost::{Procedure, prefers_direct, procedure};
 use super::few_pass;
 use super::method::mean;
-use super::operator::{Operator, Tally, padded};
+use super::operator::{Operator, Tally, padded, panel_name};
 use super::params::Rembrandt;
 use super::regression::{Cost, Gram, Problem, Regression};
 use super::report::{Embedding, Report};
@@ -152,6 +153,20 @@ impl Rembrandt {
         operator: &Operator<'_>,
         run: &mut Run<'_>,
     ) -> Result<Found> {
+        let (labels, rank, half_passes, guarded) = run.piece("labels", |run| {
+            let Found { labels, rank, tally } = self.search_labels(start, problem, operator, run)?;
+            Ok((labels, rank, tally.half_passes, tally.guarded))
+        })?;
+        Ok(Found { labels, rank, tally: Tally { half_passes, guarded } })
+    }
+
+    fn search_labels(
+        &self,
+        start: Option<&Matrix>,
+        problem: &Problem<'_>,
+        operator: &Operator<'_>,
+        run: &mut Run<'_>,
+    ) -> Result<Found> {
         let leading = Rembrandt { k: self.leading(), spread: 0.0, ..self.clone() };
         if leading.k == self.k {
             return self.find_leading(start, problem, operator, run);
@@ -186,16 +201,16 @@ impl Rembrandt {
     fn find_as_published(&self, start: Option<&Matrix>, operator: &Operator<'_>, run: &mut Run<'_>) -> Result<Found> {
         let shape = operator.data.shape();
         // Q ← randn(c, k+p)
-        let mut q = Matrix::zeros(shape.c, self.columns(shape));
-        begin_with(&mut q, start, self.seed);
-        let mut tally = Tally::default();
-        for pass in 0..self.passes {
+        let mut basis = Basis::begin(self.columns(shape), shape.c, start, self.seed, run)?;
+        for pass in basis.passes..self.passes {
             // Q ← orthogonalize(M Q)
-            operator.apply(&mut q, &mut tally, run)?;
-            next_basis(&mut q, self.seed, pass);
+            run.within(&pass_name(pass), |run| operator.apply(&mut basis.q, &mut basis.tally, run))?;
+            next_basis(&mut basis.q, self.seed, pass);
+            basis.keep(pass, run)?;
         }
+        let Basis { mut q, mut tally, .. } = basis;
         // T ← M Q, one more regression; E ← the top left singular vectors of T, half a power step better than Q's own.
-        operator.apply(&mut q, &mut tally, run)?;
+        run.within(&pass_name(self.passes), |run| operator.apply(&mut q, &mut tally, run))?;
         let (labels, rank) = top_left(q, self.k, self.seed)?;
         Ok(Found { labels, rank, tally })
     }
@@ -311,34 +326,56 @@ impl Rembrandt {
             cost: Cost::default(),
         };
         for (from, to) in operator.panels(rank) {
-            let e = padded(labels.columns(from, to));
-            let b = operator.right_side(&e, to - from, run, "projection")?;
-            let (p, cost) = final_regression.solve(&b, to - from, run, "projection")?;
+            let panel = run.piece(&panel_name("account", from, to), |run| {
+                let e = padded(labels.columns(from, to));
+                project_panel(operator, final_regression, own.is_some(), &e, to - from, run)
+            })?;
+            let (p, spectrum, residuals, half_passes, guarded) = panel;
             let proper = MatRef::new(shape.d - constant, to - from, p.cols(), p.as_slice());
             fitted.projection.columns_mut(from, to).copy_from(proper);
             if constant == 1 {
                 fitted.intercept[from..to].copy_from_slice(&p.row(shape.d - 1)[..to - from]);
             }
-            fitted.cost.half_passes += cost.half_passes + (to - from) as f64;
-            fitted.cost.guarded += cost.guarded;
-            let z = match &own {
-                Some(_) => operator.regression.solve(&b, to - from, run, "projection")?.0,
-                None => p,
-            };
-            // μ = eᵀMe = (XᵀWY e)ᵀ z, and the residual ‖Me − μe‖/μ from one more product.
-            let mu = dot(b.view(), z.view());
-            let mut me = Matrix::zeros(shape.c, e.cols());
-            operator.data.cross(Side::Y, Side::X, z.view(), me.view_mut())?;
-            run.advance("projection", (to - from) as u64)?;
-            let (mm, em) = (dot(me.view(), me.view()), dot(e.view(), me.view()));
-            for (j, mu) in mu.into_iter().take(to - from).enumerate() {
-                fitted.spectrum[from + j] = mu;
-                let square = mm[j] - 2.0 * mu * em[j] + mu * mu;
-                fitted.residuals[from + j] = if mu > 0.0 { square.max(0.0).sqrt() / mu } else { 0.0 };
-            }
+            fitted.spectrum[from..to].copy_from_slice(&spectrum);
+            fitted.residuals[from..to].copy_from_slice(&residuals);
+            fitted.cost.half_passes += half_passes;
+            fitted.cost.guarded += guarded;
         }
         Ok(fitted)
     }
+}
+
+/// A panel of the projection: P, the spectrum and residuals of E, half passes and guarded columns.
+type Panel = (Matrix, Vec<f64>, Vec<f64>, f64, usize);
+
+/// P for the `width` columns of E in `e`, by `regression`, and what the embedding's own regression says of E, if that is
+/// another.
+fn project_panel(
+    operator: &Operator<'_>,
+    regression: &Regression<'_>,
+    is_other: bool,
+    e: &Matrix,
+    width: usize,
+    run: &mut Run<'_>,
+) -> Result<Panel> {
+    let stage = "projection";
+    let b = operator.right_side(e, width, run, stage)?;
+    let (p, cost) = regression.solve(&b, width, run, stage)?;
+    let other = if is_other { Some(operator.regression.solve(&b, width, run, stage)?.0) } else { None };
+    let z = other.as_ref().unwrap_or(&p);
+    // μ = eᵀMe = (XᵀWY e)ᵀ z, and the residual ‖Me − μe‖/μ from one more product.
+    let mut spectrum = dot(b.view(), z.view());
+    spectrum.truncate(width);
+    let mut me = Matrix::zeros(operator.data.shape().c, e.cols());
+    operator.data.cross(Side::Y, Side::X, z.view(), me.view_mut())?;
+    run.advance(stage, width as u64)?;
+    let (mm, em) = (dot(me.view(), me.view()), dot(e.view(), me.view()));
+    let residual = |(j, mu): (usize, &f64)| {
+        let square = mm[j] - 2.0 * mu * em[j] + mu * mu;
+        if *mu > 0.0 { square.max(0.0).sqrt() / mu } else { 0.0 }
+    };
+    let residuals = spectrum.iter().enumerate().map(residual).collect();
+    Ok((p, spectrum, residuals, cost.half_passes + width as f64, cost.guarded))
 }
 
 /// What the range finder found.
