@@ -140,9 +140,9 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The pieces, for tasks on other threads, and the scope that their names begin with.
-    pub(crate) fn pieces(&self) -> (Option<&'a Pieces>, &str) {
-        (self.pieces, &self.scope)
+    /// The pieces and the whole of a name, for tasks on other threads.
+    pub(crate) fn shared(&self, name: &str) -> Option<(&'a Pieces, String)> {
+        self.pieces.map(|pieces| (pieces, self.name(name)))
     }
 
     fn name(&self, name: &str) -> String {

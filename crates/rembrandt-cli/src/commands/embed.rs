@@ -62,7 +62,8 @@ pub fn run(args: &EmbedArgs) -> anyhow::Result<()> {
     // A k from the labels and the sizes of rows are part of the work.
     seconds.embed = began.elapsed().as_secs_f64() - seconds.read;
 
-    let parameters = json!({"embedding": &params, "scale_rows": row_scale});
+    let mut parameters = json!(params);
+    parameters["scale_rows"] = json!(row_scale);
     let resume = Resume::open(args.resume, &args.output, ("embed", &data, parameters), &display)?;
     let fitted = fit(&params, &examples, resume.pieces(), &mut display, &mut seconds);
     display.clear();
