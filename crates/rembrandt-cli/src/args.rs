@@ -186,7 +186,7 @@ pub struct EmbedArgs {
     /// and tsv hold the rows of E·diag(√μ), whose angles are those of `rembrandt neighbors`
     #[arg(long, value_delimiter = ',', value_parser = choice(EXPORTS))]
     pub export: Vec<Export>,
-    /// Keep finished pieces in OUTPUT.partial and go on from those that are there: the same command again, after a kill,
+    /// Keep finished pieces in FILE.partial and go on from those that are there: the same command again, after a kill,
     /// loses no more than the panel of columns in work and writes the same bytes. Other data or parameters are refused;
     /// the folder is removed in the end
     #[arg(long)]

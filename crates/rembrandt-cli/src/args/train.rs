@@ -41,7 +41,7 @@ pub struct TrainArgs {
     /// Store the large matrices in half the space (bfloat16), at the price of two or three digits
     #[arg(long)]
     pub compact: bool,
-    /// Keep finished pieces in OUTPUT.partial and go on from those that are there: the same command again, after a kill,
+    /// Keep finished pieces in FILE.partial and go on from those that are there: the same command again, after a kill,
     /// loses little (a panel of columns, a block of labels, a few steps of a head, a tree of fastxml) and writes the same
     /// bytes. Other data or parameters are refused; the folder is removed in the end
     #[arg(long)]

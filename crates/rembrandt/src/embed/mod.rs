@@ -1,5 +1,6 @@
 //! Embedders: from examples to an [`Embedding`] of the labels.
 
+mod account;
 mod basis;
 mod compressed;
 mod cost;

@@ -88,6 +88,8 @@ impl Pieces {
             Err(TryLockError::WouldBlock) => {
                 return Err(Error::file(folder, "another run is at work with these pieces: wait for it, or end it"));
             }
+            // Where files cannot be locked, nobody is kept out, and nobody is refused.
+            Err(TryLockError::Error(e)) if e.kind() == ErrorKind::Unsupported => {}
             Err(TryLockError::Error(e)) => return Err(Error::io(&path)(e)),
         }
         let pieces = Pieces {

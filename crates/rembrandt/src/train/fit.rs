@@ -2,9 +2,10 @@
 
 use std::time::Instant;
 
+use super::chosen::Chosen;
 use super::params::{HeadKind, TrainParams, Tuning};
 use super::report::TrainReport;
-use super::search::{BLENDS, Chosen, search};
+use super::search::{BLENDS, search};
 use super::trial::{MOST_EXAMPLES, MOST_SCORES, Scored, Setting};
 use crate::data::{Dataset, Examples, Side, alike};
 use crate::head::{

@@ -5,19 +5,17 @@
 //! as long as that pays, on h itself where there would be too few random features for so many; then the strength of the
 //! head. How much of the least-squares score to add costs nothing to find out, and is found out for every setting.
 
-use std::io;
-use std::time::Instant;
-
+use super::chosen::Chosen;
 use super::params::{HeadKind, TrainParams, Tuning};
 use super::report::{HeldOut, Tried};
+use super::spent::Spent;
 use super::thresholds::thresholds;
-use super::trial::{PARTS, Scored, Setting, Trial};
-use crate::csr::Csr;
+use super::trial::{PARTS, Scored, Setting, Trial, together};
 use crate::data::{Dataset, Examples};
 use crate::embed::Method;
 use crate::head::{Calibration, FeatureParams, Loss};
 use crate::matrix::Matrix;
-use crate::pieces::{Json, Load, Reader, Store, Writer};
+use crate::pieces::Json;
 use crate::{Error, Result, Run};
 
 /// Examples that should decide; with fewer in a part, several parts do in turn.
@@ -49,22 +47,6 @@ const QUICK_FEATURES: usize = 400;
 /// With fewer random features for each dimension, h itself says more.
 const FEATURES_PER_DIMENSION: usize = 3;
 
-/// What the search found.
-pub(super) struct Chosen {
-    pub setting: Setting,
-    pub blend: f32,
-    pub held_out: HeldOut,
-    pub calibration: Calibration,
-    pub thresholds: Vec<f32>,
-    /// The basis of a part of the examples, a good start for that of all.
-    pub start: Matrix,
-    pub tried: Vec<Tried>,
-    pub cut_short: bool,
-    /// Whether heads were trained on as large a part of the examples as the final one is. If not, they are weaker than
-    /// it, and what blend and calibration suit them need not suit it.
-    pub faithful: bool,
-}
-
 /// Tries settings on held-out examples.
 pub(super) fn search(
     data: &Dataset,
@@ -95,7 +77,7 @@ fn search_once(
     let mut search = Search {
         params,
         tuning,
-        clock: Clock::default(),
+        spent: Spent::default(),
         attempts: 0,
         trials: Vec::new(),
         tried: Vec::new(),
@@ -179,7 +161,7 @@ fn quick(features: FeatureParams) -> FeatureParams {
 struct Search<'a> {
     params: &'a TrainParams,
     tuning: &'a Tuning,
-    clock: Clock,
+    spent: Spent,
     /// Settings whose trial was begun: what their pieces are named by.
     attempts: usize,
     trials: Vec<Trial<'a>>,
@@ -209,10 +191,10 @@ impl Search<'_> {
     /// time that this took counts.
     fn late(&mut self, run: &mut Run<'_>) -> Result<bool> {
         if !self.cut_short {
-            let name = format!("clock-{}-{}", self.attempts, self.clock.asked);
-            let spent = run.piece(&name, |_| Ok(self.clock.spent()))?;
-            self.clock.asked += 1;
-            self.clock.set(spent);
+            let name = format!("clock-{}-{}", self.attempts, self.spent.asked);
+            let spent = run.piece(&name, |_| Ok(self.spent.seconds()))?;
+            self.spent.asked += 1;
+            self.spent.set(spent);
             self.cut_short = spent >= self.tuning.budget.as_secs_f64();
         }
         Ok(self.cut_short)
@@ -227,7 +209,7 @@ impl Search<'_> {
         let outcome: Option<Outcome> = run.find(&name, 0)?;
         let (blend, held_out) = match outcome {
             Some(Json((spent, blend, held_out))) => {
-                self.clock.set(spent);
+                self.spent.set(spent);
                 (blend, held_out)
             }
             None => {
@@ -256,7 +238,7 @@ impl Search<'_> {
             run.keep(BEST, attempt as u64 + 1, scores)?;
         }
         if scored.is_some() {
-            run.keep(&name, 0, &Json((self.clock.spent(), blend, held_out)))?;
+            run.keep(&name, 0, &Json((self.spent.seconds(), blend, held_out)))?;
             run.forget_within(&name);
         }
         if is_best {
@@ -274,7 +256,7 @@ impl Search<'_> {
         };
         let parts: Vec<Vec<HeldOut>> =
             self.trials.iter().zip(scored).map(|(trial, scored)| trial.precision(scored, blends)).collect();
-        let mean_of = |b: usize| mean(&parts.iter().map(|part| part[b]).collect::<Vec<_>>());
+        let mean_of = |b: usize| HeldOut::mean(&parts.iter().map(|part| part[b]).collect::<Vec<_>>());
         let (mut blend, mut held_out) = (blends[0], mean_of(0));
         for (b, other) in blends.iter().enumerate().skip(1) {
             let found = mean_of(b);
@@ -422,61 +404,4 @@ impl Search<'_> {
         let start = std::mem::replace(&mut trials[0].basis, Matrix::zeros(0, 0));
         Ok(Some(Chosen { setting, blend, held_out, calibration, thresholds, start, tried, cut_short, faithful }))
     }
-}
-
-/// Time that a search took, over all runs that worked on it.
-struct Clock {
-    before: f64,
-    since: Instant,
-    /// Times that it was asked.
-    asked: usize,
-}
-
-impl Default for Clock {
-    fn default() -> Clock {
-        Clock { before: 0.0, since: Instant::now(), asked: 0 }
-    }
-}
-
-impl Clock {
-    fn spent(&self) -> f64 {
-        self.before + self.since.elapsed().as_secs_f64()
-    }
-
-    fn set(&mut self, spent: f64) {
-        (self.before, self.since) = (spent, Instant::now());
-    }
-}
-
-impl Store for Chosen {
-    fn store(&self, out: &mut Writer<'_>) -> io::Result<()> {
-        let Chosen { setting, blend, held_out, calibration, tried, cut_short, faithful, .. } = self;
-        let small = Json((setting, blend, held_out, calibration, tried, cut_short, faithful));
-        (small, &self.thresholds, &self.start).store(out)
-    }
-}
-
-impl Load for Chosen {
-    fn load(from: &mut Reader) -> io::Result<Chosen> {
-        let (Json(small), thresholds, start) = Load::load(from)?;
-        let (setting, blend, held_out, calibration, tried, cut_short, faithful) = small;
-        Ok(Chosen { setting, blend, held_out, calibration, thresholds, start, tried, cut_short, faithful })
-    }
-}
-
-fn mean(parts: &[HeldOut]) -> HeldOut {
-    let examples = parts.iter().map(|p| p.examples).sum();
-    let mean = |f: fn(&HeldOut) -> f64| {
-        parts.iter().map(|p| f(p) * p.examples as f64).sum::<f64>() / (examples as f64).max(f64::MIN_POSITIVE)
-    };
-    HeldOut { examples, p1: mean(|p| p.p1), p3: mean(|p| p.p3), p5: mean(|p| p.p5) }
-}
-
-/// Scores and true labels of all examples that decided.
-fn together(scores: &[Matrix], trials: &[Trial<'_>]) -> (Matrix, Csr) {
-    let cols = scores[0].cols();
-    let all: Vec<f32> = scores.iter().flat_map(|s| s.as_slice()).copied().collect();
-    let mut truth = Csr::new(true);
-    trials.iter().for_each(|t| truth.extend_rows(t.truth().view(), 0, t.truth().rows()));
-    (Matrix::from_vec(truth.rows(), cols, all), truth)
 }

@@ -328,3 +328,12 @@ fn prefix(matrix: &Matrix, k: usize) -> Matrix {
     out.view_mut().copy_from(matrix.columns(0, k));
     out
 }
+
+/// Scores and true labels of all examples that decided.
+pub(super) fn together(scores: &[Matrix], trials: &[Trial<'_>]) -> (Matrix, Csr) {
+    let cols = scores[0].cols();
+    let all: Vec<f32> = scores.iter().flat_map(|s| s.as_slice()).copied().collect();
+    let mut truth = Csr::new(true);
+    trials.iter().for_each(|t| truth.extend_rows(t.truth().view(), 0, t.truth().rows()));
+    (Matrix::from_vec(truth.rows(), cols, all), truth)
+}
