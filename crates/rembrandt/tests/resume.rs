@@ -39,10 +39,13 @@ fn data(single: bool) -> Dataset {
     Dataset::from_rows(&rows, D as usize, C as usize).unwrap()
 }
 
+/// A computation that comes to some bytes.
+type Compute<'a> = Box<dyn Fn(&mut Run<'_>) -> Result<Vec<u8>> + 'a>;
+
 /// A computation, and a place for its pieces.
 struct Job<'a> {
     folder: PathBuf,
-    compute: Box<dyn Fn(&mut Run<'_>) -> Result<Vec<u8>> + 'a>,
+    compute: Compute<'a>,
 }
 
 impl<'a> Job<'a> {

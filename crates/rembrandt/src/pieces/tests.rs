@@ -87,7 +87,7 @@ fn pieces_inside_a_piece_are_superseded() {
     let (_desk, folder) = desk();
     let pieces = open(&folder, 1).unwrap();
     let mut run = Run::default().keeping(Some(&pieces));
-    let mut numbers = |run: &mut Run<'_>| {
+    let numbers = |run: &mut Run<'_>| {
         run.piece("sum", |run| {
             let one = run.piece("one", |_| Ok(1usize))?;
             let two = run.within("more", |run| run.piece("two", |_| Ok(2usize)))?;
