@@ -174,7 +174,7 @@ impl ReadArgs {
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  rembrandt embed train.txt.gz -k 100 -o labels.safetensors --export word2vec\n  rembrandt \
-                  embed train.rmb -k 500 -o labels.safetensors --resume    again after a kill: goes on"
+                  embed train.rmb -k 500 -o labels.safetensors --resume  # again after a kill: goes on"
 )]
 pub struct EmbedArgs {
     /// Training data: text, plain or compressed with gzip or zstd, - for standard input, or a cache file

@@ -20,7 +20,7 @@ use crate::memory::parse_size;
 #[command(
     after_help = "Examples:\n  rembrandt train train.txt.gz -o model.rmb\n  rembrandt train articles.csv --text \
                         --label-separator ';' -o model.rmb\n  rembrandt train train.rmb -k 300 --ridge 4 --no-tune -o model.rmb\n  rembrandt \
-                        train train.rmb -o model.rmb --resume    again after a kill: goes on"
+                        train train.rmb -o model.rmb --resume  # again after a kill: goes on"
 )]
 pub struct TrainArgs {
     /// Training data: text, plain or compressed with gzip or zstd, - for standard input, or a cache file; with --text,
