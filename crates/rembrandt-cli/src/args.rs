@@ -172,7 +172,10 @@ impl ReadArgs {
 }
 
 #[derive(Args)]
-#[command(after_help = "Example:\n  rembrandt embed train.txt.gz -k 100 -o labels.safetensors --export word2vec")]
+#[command(
+    after_help = "Examples:\n  rembrandt embed train.txt.gz -k 100 -o labels.safetensors --export word2vec\n  rembrandt \
+                  embed train.rmb -k 500 -o labels.safetensors --resume  # again after a kill: goes on"
+)]
 pub struct EmbedArgs {
     /// Training data: text, plain or compressed with gzip or zstd, - for standard input, or a cache file
     pub train: PathBuf,
@@ -183,6 +186,11 @@ pub struct EmbedArgs {
     /// and tsv hold the rows of E·diag(√μ), whose angles are those of `rembrandt neighbors`
     #[arg(long, value_delimiter = ',', value_parser = choice(EXPORTS))]
     pub export: Vec<Export>,
+    /// Keep finished pieces in FILE.partial and go on from those that are there: the same command again, after a kill,
+    /// loses no more than the panel of columns in work and writes the same bytes. Other data or parameters are refused;
+    /// the folder is removed in the end
+    #[arg(long)]
+    pub resume: bool,
     /// Refuse work that needs more memory, such as 4G; by default what the machine has available
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub max_memory: Option<u64>,

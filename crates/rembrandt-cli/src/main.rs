@@ -6,6 +6,7 @@ mod failure;
 mod memory;
 mod output;
 mod progress;
+mod resume;
 mod source;
 
 use std::process::ExitCode;

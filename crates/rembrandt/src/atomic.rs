@@ -26,13 +26,18 @@ pub(crate) fn temporary(path: &Path) -> Result<NamedTempFile> {
 /// Brings the file to the disk and gives it its name.
 pub(crate) fn persist(file: NamedTempFile, path: &Path) -> Result<()> {
     file.as_file().sync_all().map_err(Error::io(path))?;
+    rename(file, path)?;
+    // The rename is durable once the directory is; where directories cannot be synced it is as good as it gets.
+    let _ = split(path).map(|(dir, _)| File::open(dir).and_then(|dir| dir.sync_all()));
+    Ok(())
+}
+
+fn rename(file: NamedTempFile, path: &Path) -> Result<()> {
     // A result is as readable as the file it replaces.
     if let Ok(old) = fs::metadata(path) {
         file.as_file().set_permissions(old.permissions()).map_err(Error::io(path))?;
     }
     file.persist(path).map_err(|e| Error::io(path)(e.error))?;
-    // The rename is durable once the directory is; where directories cannot be synced it is as good as it gets.
-    let _ = split(path).map(|(dir, _)| File::open(dir).and_then(|dir| dir.sync_all()));
     Ok(())
 }
 
@@ -44,13 +49,23 @@ pub(crate) fn write(path: &Path, write: impl FnOnce(&mut BufWriter<&File>) -> io
 
 /// The same for a file whose writing may fail for other reasons than those of the disk.
 pub fn write_file(path: &Path, write: impl FnOnce(&mut BufWriter<&File>) -> Result<()>) -> Result<()> {
+    persist(filled(path, write)?, path)
+}
+
+/// The same without waiting for the disk: after a power cut `path` may hold anything, so its reader must check. A process
+/// that is killed leaves it whole.
+pub(crate) fn write_soon(path: &Path, write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>) -> Result<()> {
+    rename(filled(path, |out| write(out).map_err(Error::io(path)))?, path)
+}
+
+/// A temporary file beside `path` that holds what `write` writes.
+fn filled(path: &Path, write: impl FnOnce(&mut BufWriter<&File>) -> Result<()>) -> Result<NamedTempFile> {
     let file = temporary(path)?;
     let mut out = BufWriter::with_capacity(1 << 20, file.as_file());
     let written = write(&mut out).and_then(|()| out.flush().map_err(Error::io(path)));
     // What a failed write left in the buffer must not be tried once more on dropping it.
     let _ = out.into_parts();
-    written?;
-    persist(file, path)
+    written.map(|()| file)
 }
 
 /// Checks that a file can be written at `path`, without touching what may be there: for refusing hours of work whose

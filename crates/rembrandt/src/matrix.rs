@@ -99,6 +99,16 @@ impl Matrix {
         &mut self.as_mut_slice()[i * cols..(i + 1) * cols]
     }
 
+    /// Drops all rows from `rows` on, without a copy.
+    pub(crate) fn truncate(&mut self, rows: usize) {
+        self.rows = self.rows.min(rows);
+        let entries = self.rows * self.cols;
+        match &mut self.data {
+            Storage::Heap(v) => v.truncate(entries),
+            Storage::Pages(_, len) => *len = entries,
+        }
+    }
+
     /// The whole matrix as a view.
     pub fn view(&self) -> MatRef<'_> {
         MatRef { rows: self.rows, cols: self.cols, stride: self.cols, data: self.as_slice() }
@@ -307,6 +317,17 @@ fn check(rows: usize, cols: usize, stride: usize, len: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_are_dropped_from_small_and_large_matrices() {
+        for rows in [5, 1 << 20] {
+            let mut m = Matrix::from_fn(rows, 2, |i, j| (2 * i + j) as f32);
+            m.truncate(rows + 1);
+            assert_eq!(m.rows(), rows);
+            m.truncate(3);
+            assert_eq!((m.rows(), m.as_slice()), (3, &[0.0, 1.0, 2.0, 3.0, 4.0, 5.0][..]));
+        }
+    }
 
     #[test]
     fn views_of_columns_and_rows() {

@@ -1,5 +1,6 @@
-//! How to run, nothing about what: progress and cancellation.
+//! How to run, nothing about what: progress, cancellation, and pieces that are kept for a run that goes on from them.
 
+use crate::pieces::{Load, Pieces, Store};
 use crate::{Error, Result};
 
 /// What a long computation is doing. Work is counted in columns multiplied by the data.
@@ -28,13 +29,21 @@ pub struct Run<'a> {
     watch: Option<Watch<'a>>,
     done: u64,
     total: u64,
+    pieces: Option<&'a Pieces>,
+    /// What the names of pieces begin with.
+    scope: String,
 }
 
 impl<'a> Run<'a> {
     /// Calls `watch` after every step of work; when it returns `false` the computation ends with
     /// [`Error::Cancelled`].
     pub fn watched(watch: impl FnMut(&Progress) -> bool + 'a) -> Run<'a> {
-        Run { watch: Some(Box::new(watch)), done: 0, total: 0 }
+        Run { watch: Some(Box::new(watch)), ..Run::default() }
+    }
+
+    /// The same, with finished pieces kept and found again; without `pieces`, nothing is.
+    pub fn keeping(self, pieces: Option<&'a Pieces>) -> Run<'a> {
+        Run { pieces, ..self }
     }
 
     /// Begins a computation of `total` units.
@@ -50,6 +59,94 @@ impl<'a> Run<'a> {
         let progress = Progress { stage, done: self.done, total: self.total };
         let go_on = self.watch.as_mut().is_none_or(|watch| watch(&progress));
         if go_on { Ok(()) } else { Err(Error::Cancelled) }
+    }
+}
+
+/// Pieces. What has a name must be a function of the data, the parameters and that name.
+impl<'a> Run<'a> {
+    /// Runs `f` with names of its own.
+    pub(crate) fn within<T>(&mut self, name: &str, f: impl FnOnce(&mut Run<'a>) -> T) -> T {
+        let outer = self.scope.len();
+        self.scope = self.name(name);
+        let result = f(self);
+        self.scope.truncate(outer);
+        result
+    }
+
+    /// The piece of this name: found, or computed and kept. Pieces inside of it are then superseded.
+    pub(crate) fn piece<T: Store + Load>(
+        &mut self,
+        name: &str,
+        compute: impl FnOnce(&mut Run<'a>) -> Result<T>,
+    ) -> Result<T> {
+        self.piece_of(name, 0, compute)
+    }
+
+    /// The same for a name that stands for different things in turn, of which `key` tells which.
+    pub(crate) fn piece_of<T: Store + Load>(
+        &mut self,
+        name: &str,
+        key: u64,
+        compute: impl FnOnce(&mut Run<'a>) -> Result<T>,
+    ) -> Result<T> {
+        let Some(pieces) = self.pieces else { return compute(self) };
+        if let Some((found, work)) = pieces.find(&self.name(name), key)? {
+            self.done += work;
+            return Ok(found);
+        }
+        let inner = if key == 0 { name.to_owned() } else { format!("{name}.{key:016x}") };
+        pieces.count();
+        let before = self.done;
+        let computed = self.within(&inner, compute)?;
+        pieces.keep(&self.name(name), key, self.done.saturating_sub(before), &computed)?;
+        pieces.forget_within(&self.name(&inner));
+        Ok(computed)
+    }
+
+    /// What was kept last under this name and key, if anything was. The work until then counts as done.
+    pub(crate) fn find<T: Load>(&mut self, name: &str, key: u64) -> Result<Option<T>> {
+        let Some(pieces) = self.pieces else { return Ok(None) };
+        let found = pieces.find(&self.name(name), key)?;
+        Ok(found.map(|(piece, work)| {
+            self.done = self.done.max(work);
+            piece
+        }))
+    }
+
+    /// Keeps a piece, in place of the last of this name.
+    pub(crate) fn keep(&mut self, name: &str, key: u64, piece: &impl Store) -> Result<()> {
+        self.pieces.map_or(Ok(()), |pieces| pieces.keep(&self.name(name), key, self.done, piece))
+    }
+
+    /// The same for a state that changes all the time, if enough was worked since the last was kept.
+    pub(crate) fn keep_state(&mut self, name: &str, state: &impl Store) -> Result<()> {
+        match self.pieces.is_some_and(Pieces::is_due) {
+            true => self.keep(name, 0, state),
+            false => Ok(()),
+        }
+    }
+
+    /// Removes the pieces inside a name.
+    pub(crate) fn forget_within(&mut self, name: &str) {
+        if let Some(pieces) = self.pieces {
+            pieces.forget_within(&self.name(name));
+        }
+    }
+
+    /// Removes all pieces of this scope.
+    pub(crate) fn forget_all(&mut self) {
+        if let Some(pieces) = self.pieces {
+            pieces.forget_within(&self.scope);
+        }
+    }
+
+    /// The pieces and the whole of a name, for tasks on other threads.
+    pub(crate) fn shared(&self, name: &str) -> Option<(&'a Pieces, String)> {
+        self.pieces.map(|pieces| (pieces, self.name(name)))
+    }
+
+    fn name(&self, name: &str) -> String {
+        if self.scope.is_empty() { name.to_owned() } else { format!("{}.{name}", self.scope) }
     }
 }
 

@@ -19,7 +19,8 @@ use crate::memory::parse_size;
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  rembrandt train train.txt.gz -o model.rmb\n  rembrandt train articles.csv --text \
-                        --label-separator ';' -o model.rmb\n  rembrandt train train.rmb -k 300 --ridge 4 --no-tune -o model.rmb"
+                        --label-separator ';' -o model.rmb\n  rembrandt train train.rmb -k 300 --ridge 4 --no-tune -o model.rmb\n  rembrandt \
+                        train train.rmb -o model.rmb --resume  # again after a kill: goes on"
 )]
 pub struct TrainArgs {
     /// Training data: text, plain or compressed with gzip or zstd, - for standard input, or a cache file; with --text,
@@ -40,6 +41,11 @@ pub struct TrainArgs {
     /// Store the large matrices in half the space (bfloat16), at the price of two or three digits
     #[arg(long)]
     pub compact: bool,
+    /// Keep finished pieces in FILE.partial and go on from those that are there: the same command again, after a kill,
+    /// loses little (a panel of columns, a block of labels, a few steps of a head, a tree of fastxml) and writes the same
+    /// bytes. Other data or parameters are refused; the folder is removed in the end
+    #[arg(long)]
+    pub resume: bool,
     /// Refuse work that needs more memory, such as 4G; by default what the machine has available
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub max_memory: Option<u64>,

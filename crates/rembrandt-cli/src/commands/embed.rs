@@ -5,13 +5,14 @@ use std::time::{Duration, Instant};
 use indicatif::BinaryBytes;
 use rembrandt::data::{Dataset, RowScale, Scaled};
 use rembrandt::embed::{Preconditioner, Solver, energy_dimension, energy_memory};
-use rembrandt::{EmbeddingFile, Error, Examples, Rembrandt, Run, Shape, Side};
+use rembrandt::{EmbeddingFile, Error, Examples, Pieces, Rembrandt, Run, Shape, Side};
 use serde_json::{Value, json};
 
 use crate::args::EmbedArgs;
 use crate::memory::{self, Limit};
 use crate::output::{about, count, divided, facts, print, print_json, short};
 use crate::progress::Display;
+use crate::resume::Resume;
 use crate::source;
 
 /// Where the time went.
@@ -64,9 +65,12 @@ pub fn run(args: &EmbedArgs) -> anyhow::Result<()> {
     // A k from the labels and the sizes of rows are part of the work.
     seconds.embed = began.elapsed().as_secs_f64() - seconds.read;
 
-    let fitted = fit(&params, &examples, &mut display, &mut seconds);
+    let mut parameters = json!(params);
+    parameters["scale_rows"] = json!(row_scale);
+    let resume = Resume::open(args.resume, &args.output, ("embed", &data, parameters), &display)?;
+    let fitted = fit(&params, &examples, resume.pieces(), &mut display, &mut seconds);
     display.clear();
-    let embedding = fitted?;
+    let (embedding, resume) = resume.check(fitted, &display)?;
     if embedding.report.rank < params.k {
         display.note(&format!(
             "the features tell only {} of {} directions apart: the rest are arbitrary and count for nothing",
@@ -84,6 +88,7 @@ pub fn run(args: &EmbedArgs) -> anyhow::Result<()> {
     for export in &exports {
         export.write(&file, &args.output)?;
     }
+    resume.finish(&display);
     // A path need not be text, and JSON must be.
     let written: Vec<String> = outputs.iter().map(|path| path.display().to_string()).collect();
     seconds.total = began.elapsed().as_secs_f64();
@@ -134,6 +139,7 @@ fn preset_dimension(
 fn fit(
     params: &Rembrandt,
     data: &dyn Examples,
+    pieces: Option<&Pieces>,
     display: &mut Display,
     seconds: &mut Seconds,
 ) -> rembrandt::Result<rembrandt::Embedding> {
@@ -148,7 +154,8 @@ fn fit(
         last = now;
         display.work(progress);
         true
-    });
+    })
+    .keeping(pieces);
     let embedding = params.fit(data, &mut run);
     drop(run);
     seconds.projection = after.as_secs_f64();

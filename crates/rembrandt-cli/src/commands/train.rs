@@ -20,6 +20,7 @@ use crate::args::{MethodChoice, TrainArgs};
 use crate::memory::{self, Limit};
 use crate::output::{about, count, facts, print, print_json, short};
 use crate::progress::Display;
+use crate::resume::Resume;
 use crate::source;
 
 pub fn run(args: &TrainArgs) -> anyhow::Result<()> {
@@ -32,6 +33,10 @@ pub fn run(args: &TrainArgs) -> anyhow::Result<()> {
         MethodChoice::Trees(method) => Some(args.tree_params(method)?),
         MethodChoice::Embedding(_) => None,
     };
+    if args.resume && trees.as_ref().is_some_and(|trees| !trees.keeps_pieces()) {
+        let reason = "keeps nothing of this method, whose one tree is finished all at once: leave it out";
+        return Err(Error::parameter("resume", reason).into());
+    }
     let limit = Limit::new(args.max_memory);
     let mut display = Display::new(args.quiet);
     let opened = open(args, limit, &mut display);
@@ -103,19 +108,24 @@ fn embed(method: Method, task: Task<'_>, display: &mut Display) -> anyhow::Resul
     let estimate = check_memory(params.memory(data), data, limit, "lower -k")?;
     display.note(&format!("about {} of memory will be needed", BinaryBytes(estimate)));
 
+    let mut parameters = json!(params);
+    parameters["tuning"] = json!(tuning);
+    let resume = Resume::open(args.resume, &args.output, ("train", data, parameters), display)?;
     let mut watch = Run::watched(|progress| {
         display.work(progress);
         true
-    });
+    })
+    .keeping(resume.pieces());
     let trained = params.fit(data, &tuning, &mut watch);
     drop(watch);
     display.clear();
-    let trained = trained?;
+    let (trained, resume) = resume.check(trained, display)?;
     if trained.report.cut_short {
         display.note("the time for tuning was over before the search was: --budget gives it more");
     }
     let (parts, params, report, seconds) = trained.into_parts(data, preprocessing);
     parts.save(&args.output, args.precision())?;
+    resume.finish(display);
     Ok(Told { json: json_of(&params, &report), rows: rows_of(&params, &report), seconds })
 }
 

@@ -20,6 +20,7 @@ mod model_refusals;
 mod neighbors;
 mod predict;
 mod reproduce;
+mod resumed;
 mod same_bytes;
 mod texts;
 mod train;

@@ -235,6 +235,11 @@ impl Cache {
         self.footer.chunks.len()
     }
 
+    /// The checksum of every chunk, as the file says.
+    pub fn checksums(&self) -> Vec<u64> {
+        self.footer.chunks.iter().map(|part| part.checksum).collect()
+    }
+
     /// What the file says about names.
     pub fn names(&self) -> Result<Names> {
         let Footer { label_words, feature_words, .. } = self.footer;

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard};
 
 use rayon::prelude::*;
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use super::cache::{Cache, CacheWriter};
 use super::chunk::{CHUNK_ROWS, Chunk, ChunkBuilder};
@@ -182,6 +183,28 @@ impl Dataset {
             return Err(Error::Data(format!("the chunks hold {n} examples instead of {}", self.shape.n)));
         }
         Ok(())
+    }
+
+    /// A number that tells these data from others: their content and names, wherever they are stored. Text and the cache
+    /// made of it have the same.
+    pub fn fingerprint(&self) -> u64 {
+        let chunks = match &self.store {
+            Store::Memory(blocks) => blocks.par_iter().map(|block| xxh3_64(bytemuck::cast_slice(block))).collect(),
+            Store::File(cache) => cache.checksums(),
+        };
+        let mut sum = Xxh3::new();
+        let Shape { n, d, c } = self.shape;
+        let sizes = [n, d, c].map(|size| size as u64);
+        sum.update(bytemuck::cast_slice(&sizes));
+        sum.update(bytemuck::cast_slice::<u64, u8>(&chunks));
+        for names in [&self.names.labels, &self.names.features] {
+            let names = names.as_deref().unwrap_or_default();
+            sum.update(&(names.len() as u64).to_le_bytes());
+            // A byte that no text has ends each of them.
+            names.iter().for_each(|name| [name.as_bytes(), &[0xff]].iter().for_each(|part| sum.update(part)));
+        }
+        sum.update(&[self.names.label_words, self.names.feature_words].map(u8::from));
+        sum.digest()
     }
 
     /// Labels of every example, in memory.

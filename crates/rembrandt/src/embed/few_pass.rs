@@ -20,9 +20,10 @@
 //!   outgrows a wanted one.
 //! - **One round of orthogonalisation** is enough for a basis that is only to be multiplied again.
 
-use super::operator::{Operator, Tally};
+use super::basis::{Basis, pass_name};
+use super::operator::Operator;
 use super::regression::{Problem, Regression};
-use super::rembrandt::{Found, begin_with, completed, top_left};
+use super::rembrandt::{Found, completed, top_left};
 use crate::kernel::columns::{add_multiple, dot, sweep};
 use crate::matrix::Matrix;
 use crate::solve::cg::Stop;
@@ -46,25 +47,24 @@ pub(super) fn find(
     let regression = |steps| Regression::new(problem, params.ridge, Stop { steps, tolerance: params.tolerance });
     let (diagonal, last) = (regression(0)?, regression(LAST_STEPS)?);
     let shape = operator.data.shape();
-    let mut q = Matrix::zeros(shape.c, params.columns(shape));
-    begin_with(&mut q, start, params.seed);
-    // Columns of Q that a pass has found. Of random ones a shift would keep what the pass has just taken out: the rows
-    // of labels that never occur.
-    let mut found = 0;
-    let mut tally = Tally::default();
-    for pass in 0..=params.passes {
+    let mut basis = Basis::begin(params.columns(shape), shape.c, start, params.seed, run)?;
+    for pass in basis.passes..=params.passes {
         let is_last = pass == params.passes;
         let regression = if is_last { &last } else { &diagonal };
-        let before = (found >= params.k).then(|| q.clone());
-        Operator { regression, ..*operator }.apply(&mut q, &mut tally, run)?;
+        // Of random columns a shift would keep what the pass has just taken out: the rows of labels that never occur.
+        let before = (basis.found >= params.k).then(|| basis.q.clone());
+        let operator = Operator { regression, ..*operator };
+        run.within(&pass_name(pass), |run| operator.apply(&mut basis.q, &mut basis.tally, run))?;
         if let Some(before) = before {
-            shift(&mut q, &before, found, params.k);
+            shift(&mut basis.q, &before, basis.found, params.k);
         }
         if !is_last {
-            found = orth::principal_basis(&mut q);
-            completed(&mut q, found, params.seed, pass);
+            basis.found = orth::principal_basis(&mut basis.q);
+            completed(&mut basis.q, basis.found, params.seed, pass);
+            basis.keep(pass, run)?;
         }
     }
+    let Basis { q, tally, .. } = basis;
     let (labels, rank) = top_left(q, params.k, params.seed)?;
     Ok(Found { labels, rank, tally })
 }

@@ -1,5 +1,7 @@
 //! Embedders: from examples to an [`Embedding`] of the labels.
 
+mod account;
+mod basis;
 mod compressed;
 mod cost;
 mod energy;

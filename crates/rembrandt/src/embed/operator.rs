@@ -23,7 +23,7 @@ pub(super) struct Operator<'a> {
 }
 
 /// What the products with M cost and told on the way.
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct Tally {
     pub half_passes: f64,
     pub guarded: usize,
@@ -35,15 +35,18 @@ impl Operator<'_> {
         let stage = "range finder";
         for (from, to) in self.panels(q.cols()) {
             let width = to - from;
-            let mut panel = padded(q.columns(from, to));
-            let b = self.right_side(&panel, width, run, stage)?;
-            let (z, cost) = self.regression.solve(&b, width, run, stage)?;
-            drop(b);
-            self.data.cross(Side::Y, Side::X, z.view(), panel.view_mut())?;
+            let (panel, half_passes, guarded) = run.piece(&panel_name("panel", from, to), |run| {
+                let mut panel = padded(q.columns(from, to));
+                let b = self.right_side(&panel, width, run, stage)?;
+                let (z, cost) = self.regression.solve(&b, width, run, stage)?;
+                drop(b);
+                self.data.cross(Side::Y, Side::X, z.view(), panel.view_mut())?;
+                run.advance(stage, width as u64)?;
+                Ok((panel, cost.half_passes + 2.0 * width as f64, cost.guarded))
+            })?;
             q.columns_mut(from, to).copy_from(panel.columns(0, width));
-            run.advance(stage, width as u64)?;
-            tally.half_passes += cost.half_passes + 2.0 * width as f64;
-            tally.guarded += cost.guarded;
+            tally.half_passes += half_passes;
+            tally.guarded += guarded;
         }
         Ok(())
     }
@@ -51,10 +54,14 @@ impl Operator<'_> {
     /// trace(M) − trace(EᵀME): what the embedding E leaves out, estimated from random directions orthogonal to it
     /// (Hutchinson), with its standard error. E holds the large eigenvalues, so a few directions are enough.
     pub fn rest(&self, e: &Matrix, seed: u64, run: &mut Run<'_>) -> Result<(f64, f64)> {
-        let (shape, stage) = (self.data.shape(), "measuring");
-        if e.cols() == shape.c {
-            return Ok((0.0, 0.0));
+        match e.cols() == self.data.shape().c {
+            true => Ok((0.0, 0.0)),
+            false => run.piece("rest", |run| self.measure_rest(e, seed, run)),
         }
+    }
+
+    fn measure_rest(&self, e: &Matrix, seed: u64, run: &mut Run<'_>) -> Result<(f64, f64)> {
+        let (shape, stage) = (self.data.shape(), "measuring");
         let mut g = Matrix::zeros(shape.c, TRACE_SAMPLES);
         random::fill_normal(&mut g, 0, seed ^ TRACE);
         let inside = orth::multiply(e.view(), &orth::inner(e.view(), g.view()));
@@ -80,6 +87,11 @@ impl Operator<'_> {
         let panel = self.panel.min(columns).max(1);
         (0..columns).step_by(panel).map(move |from| (from, columns.min(from + panel)))
     }
+}
+
+/// The name of a piece that stands for some columns.
+pub(super) fn panel_name(what: &str, from: usize, to: usize) -> String {
+    format!("{what}-{from}-{to}")
 }
 
 /// A copy with columns of zeros up to a whole number of cache lines: the kernels then never touch a line in vain.

@@ -61,9 +61,12 @@ pub(super) fn regress(
     let centred = Adapted::new(data, Change::Center)?;
     let (shape, k) = (centred.shape(), directions.cols());
     run.begin(4 * k as u64);
-    let mut product = Matrix::zeros(shape.d, k);
-    centred.cross(Side::X, Side::X, directions.view(), product.view_mut())?;
-    run.advance("projection", 2 * k as u64)?;
+    let product = run.piece("product", |run| {
+        let mut product = Matrix::zeros(shape.d, k);
+        centred.cross(Side::X, Side::X, directions.view(), product.view_mut())?;
+        run.advance("projection", 2 * k as u64)?;
+        Ok(product)
+    })?;
     let gram = orth::inner(directions.view(), product.view());
     let spectrum: Vec<f64> = (0..k).map(|j| gram[(j, j)]).collect();
     let largest = spectrum.iter().fold(0.0, |max: f64, v| max.max(*v));
@@ -84,9 +87,12 @@ pub(super) fn regress(
         return Err(Error::parameter("ridge", reason));
     }
     // E = YᵀWH (HᵀWH + ρI)⁻¹ on shifted data; directions without variance, if there is no ridge, count for nothing.
-    let mut shares = Matrix::zeros(shape.c, k);
-    centred.cross(Side::Y, Side::X, projection.view(), shares.view_mut())?;
-    run.advance("projection", 2 * k as u64)?;
+    let shares = run.piece("shares", |run| {
+        let mut shares = Matrix::zeros(shape.c, k);
+        centred.cross(Side::Y, Side::X, projection.view(), shares.view_mut())?;
+        run.advance("projection", 2 * k as u64)?;
+        Ok(shares)
+    })?;
     let (values, u) = orth::eigen(&gram);
     let inverse = |v: f64| if v > NO_VARIANCE * largest { (v + rho).recip() } else { 0.0 };
     let weighed = faer::Mat::from_fn(k, k, |i, j| u[(i, j)] * inverse(values[j]));

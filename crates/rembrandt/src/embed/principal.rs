@@ -5,8 +5,9 @@
 //!
 //! 1. N. Halko, P.-G. Martinsson, J. A. Tropp: Finding structure with randomness. SIAM Review 53(2), 2011.
 
+use super::basis::Basis;
 use super::params::Rembrandt;
-use super::rembrandt::{begin_with, next_basis, top_left};
+use super::rembrandt::{next_basis, top_left};
 use crate::data::adapt::{Adapted, Change};
 use crate::data::{Examples, Side};
 use crate::matrix::Matrix;
@@ -38,17 +39,19 @@ pub(super) fn principal(
     let width = params.k.saturating_add(params.oversample).min(height);
     let sweeps = params.passes.saturating_mul(SWEEPS).max(1);
     run.begin((2 * width as u64).saturating_mul(sweeps as u64 + 1));
-    let mut q = Matrix::zeros(height, width);
-    begin_with(&mut q, start, params.seed);
-    for sweep in 0..=sweeps {
-        let mut product = Matrix::zeros(height, width);
-        centred.cross(side, side, q.view(), product.view_mut())?;
-        run.advance("range finder", 2 * width as u64)?;
-        q = product;
-        if sweep < sweeps {
-            next_basis(&mut q, params.seed, sweep);
+    let (directions, rank) = run.piece("directions", |run| {
+        let mut basis = Basis::begin(width, height, start, params.seed, run)?;
+        for sweep in basis.passes..=sweeps {
+            let mut product = Matrix::zeros(height, width);
+            centred.cross(side, side, basis.q.view(), product.view_mut())?;
+            run.advance("range finder", 2 * width as u64)?;
+            basis.q = product;
+            if sweep < sweeps {
+                next_basis(&mut basis.q, params.seed, sweep);
+                basis.keep(sweep, run)?;
+            }
         }
-    }
-    let (directions, rank) = top_left(q, params.k, params.seed)?;
+        top_left(basis.q, params.k, params.seed)
+    })?;
     Ok(Principal { directions, rank, half_passes: 2.0 * (sweeps as f64 + 1.0) })
 }

@@ -1,6 +1,6 @@
 //! The projection by itself: the regression of features into an embedding that is already known.
 
-use super::operator::padded;
+use super::operator::{padded, panel_name};
 use super::params::{Rembrandt, Solver};
 use super::rembrandt::centred_intercept;
 use crate::data::Examples;
@@ -33,8 +33,10 @@ impl Rembrandt {
             let mut projection = Matrix::zeros(d, params.k);
             let mut intercept = vec![0.0; params.k];
             for (from, to) in operator.panels(params.k) {
-                let b = operator.right_side(&padded(labels.columns(from, to)), to - from, run, "projection")?;
-                let (p, _) = operator.regression.solve(&b, to - from, run, "projection")?;
+                let p = run.piece(&panel_name("projection", from, to), |run| {
+                    let b = operator.right_side(&padded(labels.columns(from, to)), to - from, run, "projection")?;
+                    Ok(operator.regression.solve(&b, to - from, run, "projection")?.0)
+                })?;
                 let proper = MatRef::new(d, to - from, p.cols(), p.as_slice());
                 projection.columns_mut(from, to).copy_from(proper);
                 if constant {

@@ -2,6 +2,7 @@
 //!
 //! R is diagonal: the real ridge ρ for every feature and, in the default convention, 0 for the constant one.
 
+use super::operator::panel_name;
 use super::params::{Preconditioner, Rembrandt, RidgeConvention};
 use crate::csr::CsrRef;
 use crate::data::{Examples, Moments, Side};
@@ -29,9 +30,14 @@ impl Gram {
         let mut matrix = Matrix::zeros(d, d);
         for from in (0..d).step_by(64) {
             let to = d.min(from + 64);
-            let units = Matrix::from_fn(d, to - from, |i, j| f32::from(u8::from(i == from + j)));
-            data.cross(Side::X, Side::X, units.view(), matrix.columns_mut(from, to))?;
-            run.advance("gram matrix", 2 * (to - from) as u64)?;
+            let panel = run.piece(&panel_name("gram", from, to), |run| {
+                let units = Matrix::from_fn(d, to - from, |i, j| f32::from(u8::from(i == from + j)));
+                let mut panel = Matrix::zeros(d, to - from);
+                data.cross(Side::X, Side::X, units.view(), panel.view_mut())?;
+                run.advance("gram matrix", 2 * (to - from) as u64)?;
+                Ok(panel)
+            })?;
+            matrix.columns_mut(from, to).copy_from(panel.view());
         }
         let ptr = (0..=d).map(|i| (i * d) as u32).collect();
         let ids = (0..d).flat_map(|_| 0..d as u32).collect();

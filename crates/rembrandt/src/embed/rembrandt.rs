@@ -16,17 +16,17 @@
 
 use faer::Mat;
 
+use super::basis::{Basis, pass_name};
 use super::cost::{Procedure, prefers_direct, procedure};
 use super::few_pass;
 use super::method::mean;
-use super::operator::{Operator, Tally, padded};
+use super::operator::{Operator, Tally};
 use super::params::Rembrandt;
-use super::regression::{Cost, Gram, Problem, Regression};
-use super::report::{Embedding, Report};
+use super::regression::{Gram, Problem, Regression};
+use super::report::Embedding;
 use crate::data::adapt::{Adapted, Change, weighted_sum};
 use crate::data::{Examples, Moments, Side};
-use crate::kernel::columns::dot;
-use crate::matrix::{MatRef, Matrix};
+use crate::matrix::Matrix;
 use crate::solve::cg::Stop;
 use crate::solve::orth::{self, Thin};
 use crate::solve::random;
@@ -49,7 +49,7 @@ impl Rembrandt {
     ///
     /// - k larger than the number of labels is an error; k + p is cut to it.
     /// - When the labels that the features can express have a rank below k, the remaining columns are an arbitrary
-    ///   orthonormal completion with eigenvalue and projection 0, and [`Report::rank`] says so.
+    ///   orthonormal completion with eigenvalue and projection 0, and [`Report::rank`](super::Report::rank) says so.
     /// - With [`spread`](Rembrandt::spread), the last dimensions are random, for labels that never occur too, and have the
     ///   energy that they happen to have; the rank is then k.
     /// - A feature that never occurs has a zero row in the projection; a label that never occurs has a zero row in
@@ -152,6 +152,20 @@ impl Rembrandt {
         operator: &Operator<'_>,
         run: &mut Run<'_>,
     ) -> Result<Found> {
+        let (labels, rank, half_passes, guarded) = run.piece("labels", |run| {
+            let Found { labels, rank, tally } = self.search_labels(start, problem, operator, run)?;
+            Ok((labels, rank, tally.half_passes, tally.guarded))
+        })?;
+        Ok(Found { labels, rank, tally: Tally { half_passes, guarded } })
+    }
+
+    fn search_labels(
+        &self,
+        start: Option<&Matrix>,
+        problem: &Problem<'_>,
+        operator: &Operator<'_>,
+        run: &mut Run<'_>,
+    ) -> Result<Found> {
         let leading = Rembrandt { k: self.leading(), spread: 0.0, ..self.clone() };
         if leading.k == self.k {
             return self.find_leading(start, problem, operator, run);
@@ -186,16 +200,16 @@ impl Rembrandt {
     fn find_as_published(&self, start: Option<&Matrix>, operator: &Operator<'_>, run: &mut Run<'_>) -> Result<Found> {
         let shape = operator.data.shape();
         // Q ← randn(c, k+p)
-        let mut q = Matrix::zeros(shape.c, self.columns(shape));
-        begin_with(&mut q, start, self.seed);
-        let mut tally = Tally::default();
-        for pass in 0..self.passes {
+        let mut basis = Basis::begin(self.columns(shape), shape.c, start, self.seed, run)?;
+        for pass in basis.passes..self.passes {
             // Q ← orthogonalize(M Q)
-            operator.apply(&mut q, &mut tally, run)?;
-            next_basis(&mut q, self.seed, pass);
+            run.within(&pass_name(pass), |run| operator.apply(&mut basis.q, &mut basis.tally, run))?;
+            next_basis(&mut basis.q, self.seed, pass);
+            basis.keep(pass, run)?;
         }
+        let Basis { mut q, mut tally, .. } = basis;
         // T ← M Q, one more regression; E ← the top left singular vectors of T, half a power step better than Q's own.
-        operator.apply(&mut q, &mut tally, run)?;
+        run.within(&pass_name(self.passes), |run| operator.apply(&mut q, &mut tally, run))?;
         let (labels, rank) = top_left(q, self.k, self.seed)?;
         Ok(Found { labels, rank, tally })
     }
@@ -219,60 +233,6 @@ impl Rembrandt {
         )
     }
 
-    /// The projection, and how good the embedding is.
-    fn account(
-        &self,
-        problem: &Problem<'_>,
-        operator: &Operator<'_>,
-        original: &dyn Examples,
-        Found { labels, rank, tally }: Found,
-        run: &mut Run<'_>,
-    ) -> Result<Embedding> {
-        let (shape, inner) = (operator.data.shape(), operator.regression);
-        let direct = problem.gram.is_some();
-        let width = match self.columns(shape) {
-            0 => self.k,
-            columns => columns,
-        };
-        let solver = match procedure(self, direct) {
-            Procedure::FewPass if tally.half_passes > 0.0 => "few-pass",
-            // Of an embedding that was not searched for, such as a random one, only the regressions are told.
-            _ => inner.name(),
-        };
-        let mut fitted = self.project(problem, operator, &labels, rank, run)?;
-        if self.center {
-            fitted.intercept = centred_intercept(original, &labels, &fitted.projection)?;
-        }
-        let gram_passes = if direct { 2.0 * shape.d as f64 / width as f64 } else { 0.0 };
-        let energy = fitted.spectrum.iter().sum();
-        let (rest, trace_error) = operator.rest(&labels, self.seed, run)?;
-        let trace_estimate = energy + rest;
-        let report = Report {
-            shape: original.shape(),
-            k: self.k,
-            rank,
-            solver: solver.into(),
-            rho: inner.rho,
-            projection_rho: fitted.rho,
-            half_passes: gram_passes + tally.half_passes / width as f64,
-            projection_half_passes: fitted.cost.half_passes / self.k as f64,
-            energy,
-            trace_estimate,
-            trace_error,
-            energy_fraction: if trace_estimate > 0.0 { energy / trace_estimate } else { 0.0 },
-            max_residual: fitted.residuals.iter().fold(0.0, |max, r| r.max(max)),
-            residuals: fitted.residuals,
-            guarded_columns: tally.guarded + fitted.cost.guarded,
-        };
-        Ok(Embedding {
-            labels,
-            projection: fitted.projection,
-            intercept: fitted.intercept,
-            spectrum: fitted.spectrum,
-            report,
-        })
-    }
-
     /// The embedding's own stopping rule.
     pub(super) fn stop(&self) -> Stop {
         Stop { steps: self.cg_steps, tolerance: self.tolerance }
@@ -286,59 +246,6 @@ impl Rembrandt {
         let stop = Stop { steps, tolerance: params.tolerance.unwrap_or(self.tolerance) };
         (ridge != self.ridge || stop != self.stop()).then_some((ridge, stop))
     }
-
-    /// P ← solve (XᵀWX + ρₚI) P = XᵀWY E, and how good E is.
-    fn project(
-        &self,
-        problem: &Problem<'_>,
-        operator: &Operator<'_>,
-        labels: &Matrix,
-        rank: usize,
-        run: &mut Run<'_>,
-    ) -> Result<Fitted> {
-        // With a rule of its own, the projection does not tell the energy: that takes the embedding's regression.
-        let own = self.own_projection().map(|(lambda, stop)| Regression::new(problem, lambda, stop)).transpose()?;
-        let final_regression = own.as_ref().unwrap_or(operator.regression);
-
-        let shape = operator.data.shape();
-        let constant = usize::from(problem.constant);
-        let mut fitted = Fitted {
-            projection: Matrix::zeros(shape.d - constant, self.k),
-            intercept: vec![0.0; self.k],
-            spectrum: vec![0.0; self.k],
-            residuals: vec![0.0; self.k],
-            rho: final_regression.rho,
-            cost: Cost::default(),
-        };
-        for (from, to) in operator.panels(rank) {
-            let e = padded(labels.columns(from, to));
-            let b = operator.right_side(&e, to - from, run, "projection")?;
-            let (p, cost) = final_regression.solve(&b, to - from, run, "projection")?;
-            let proper = MatRef::new(shape.d - constant, to - from, p.cols(), p.as_slice());
-            fitted.projection.columns_mut(from, to).copy_from(proper);
-            if constant == 1 {
-                fitted.intercept[from..to].copy_from_slice(&p.row(shape.d - 1)[..to - from]);
-            }
-            fitted.cost.half_passes += cost.half_passes + (to - from) as f64;
-            fitted.cost.guarded += cost.guarded;
-            let z = match &own {
-                Some(_) => operator.regression.solve(&b, to - from, run, "projection")?.0,
-                None => p,
-            };
-            // μ = eᵀMe = (XᵀWY e)ᵀ z, and the residual ‖Me − μe‖/μ from one more product.
-            let mu = dot(b.view(), z.view());
-            let mut me = Matrix::zeros(shape.c, e.cols());
-            operator.data.cross(Side::Y, Side::X, z.view(), me.view_mut())?;
-            run.advance("projection", (to - from) as u64)?;
-            let (mm, em) = (dot(me.view(), me.view()), dot(e.view(), me.view()));
-            for (j, mu) in mu.into_iter().take(to - from).enumerate() {
-                fitted.spectrum[from + j] = mu;
-                let square = mm[j] - 2.0 * mu * em[j] + mu * mu;
-                fitted.residuals[from + j] = if mu > 0.0 { square.max(0.0).sqrt() / mu } else { 0.0 };
-            }
-        }
-        Ok(fitted)
-    }
 }
 
 /// What the range finder found.
@@ -346,15 +253,6 @@ pub(super) struct Found {
     pub labels: Matrix,
     pub rank: usize,
     pub tally: Tally,
-}
-
-struct Fitted {
-    projection: Matrix,
-    intercept: Vec<f32>,
-    spectrum: Vec<f64>,
-    residuals: Vec<f64>,
-    rho: f64,
-    cost: Cost,
 }
 
 /// The examples as the parameters want them seen, when that is not as they are.

@@ -47,22 +47,43 @@ pub fn out_of_fold(
     }
     let mut h = Matrix::zeros(n, labels.cols());
     for fold in 0..folds.count {
-        // Without the others it is quicker than with weight 0, as long as they fit into memory twice. What decides is
-        // the size of the data, not where they are: the bytes of a result must not depend on that.
-        let (projection, intercept) = if data.nnz(Side::X) < MOST_COPIED {
-            let others = data.select(|i| folds.of(i) != fold)?;
-            params.fit_projection(&others, labels, run)?
-        } else {
-            let weights = (0..n).map(|i| f32::from(u8::from(folds.of(i) != fold))).collect();
-            params.fit_projection(&Reweighted::new(data, weights)?, labels, run)?
-        };
-        let mut all = data.gather_features(projection.view())?;
-        add_intercept(&mut all, &intercept);
-        for i in (0..n).filter(|i| folds.of(*i) == fold) {
-            h.row_mut(i).copy_from_slice(all.row(i));
+        let own = run.piece(&format!("fold-{fold}"), |run| of_fold(params, data, labels, folds, fold, run))?;
+        for (at, i) in (0..n).filter(|i| folds.of(*i) == fold).enumerate() {
+            h.row_mut(i).copy_from_slice(own.row(at));
         }
     }
     Ok(h)
+}
+
+/// h of the examples of one fold.
+fn of_fold(
+    params: &Rembrandt,
+    data: &Dataset,
+    labels: &Matrix,
+    folds: Folds<'_>,
+    fold: usize,
+    run: &mut Run<'_>,
+) -> Result<Matrix> {
+    let n = data.shape().n;
+    // Without the others it is quicker than with weight 0, as long as they fit into memory twice. What decides is
+    // the size of the data, not where they are: the bytes of a result must not depend on that.
+    let (projection, intercept) = if data.nnz(Side::X) < MOST_COPIED {
+        let others = data.select(|i| folds.of(i) != fold)?;
+        params.fit_projection(&others, labels, run)?
+    } else {
+        let weights = (0..n).map(|i| f32::from(u8::from(folds.of(i) != fold))).collect();
+        params.fit_projection(&Reweighted::new(data, weights)?, labels, run)?
+    };
+    let mut all = data.gather_features(projection.view())?;
+    add_intercept(&mut all, &intercept);
+    // Its rows move to the front, which takes no second matrix.
+    let (k, mut kept) = (all.cols(), 0);
+    for i in (0..n).filter(|i| folds.of(*i) == fold) {
+        all.as_mut_slice().copy_within(i * k..(i + 1) * k, kept * k);
+        kept += 1;
+    }
+    all.truncate(kept);
+    Ok(all)
 }
 
 #[cfg(test)]

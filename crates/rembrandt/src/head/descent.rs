@@ -30,6 +30,9 @@ const GROUP: usize = 64;
 /// Relative error of moments that were summed in single precision.
 const ROUNDING: f64 = 1e-6;
 
+/// The name that a descent on its way is kept under.
+const STATE: &str = "descent";
+
 /// How to train a logistic head by preconditioned mini-batches.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -105,11 +108,13 @@ impl Descent {
         // as the solutions cost.
         let epoch = 2 * count + n.div_ceil(batch) * width * count / n;
         run.begin((width / 2 + self.epochs * epoch) as u64);
-        let mut seen = 0;
-        let moments = gram(&inputs, &targets, usize::MAX, &mut |rows| {
-            let before = seen * width / 2 / n;
-            seen = n.min(seen + rows);
-            run.advance("moments", (seen * width / 2 / n - before) as u64)
+        let moments = run.piece("moments", |run| {
+            let mut seen = 0;
+            gram(&inputs, &targets, usize::MAX, &mut |rows| {
+                let before = seen * width / 2 / n;
+                seen = n.min(seen + rows);
+                run.advance("moments", (seen * width / 2 / n - before) as u64)
+            })
         })?;
         let offset = vec![self.shrink; count];
         let objective =
@@ -129,9 +134,8 @@ impl Descent {
             decay: self.decay,
             seed: self.seed,
         };
-        descend(&objective, &labels, &preconditioner, Some(&statistic), &mut weights, schedule, &mut || {
-            run.advance("head", epoch as u64)
-        })?;
+        let work = (run, epoch as u64);
+        descend(&objective, &labels, &preconditioner, Some(&statistic), &mut weights, schedule, work)?;
         Ok(Logistic { loss: self.loss, weights })
     }
 }
@@ -191,7 +195,8 @@ pub(crate) struct Schedule {
 
 /// Improves `weights`, which has a row for each of `labels`. Given the statistic of all examples, labels enter by that,
 /// otherwise by those of each batch: in small batches the noise of labels and probabilities cancels, and in large ones
-/// there is little. Calls `watch` after every epoch.
+/// there is little. `work` is what an epoch counts for. Weights and velocity are kept now and then, within an epoch too:
+/// with few batches it is a large part of all.
 pub(crate) fn descend(
     objective: &Objective<'_>,
     labels: &[u32],
@@ -199,7 +204,7 @@ pub(crate) fn descend(
     statistic: Option<&Mat<f64>>,
     weights: &mut Matrix,
     schedule: Schedule,
-    watch: &mut dyn FnMut() -> Result<()>,
+    (run, work): (&mut Run<'_>, u64),
 ) -> Result<()> {
     let n = objective.inputs.rows();
     // Without its targets, a gradient is that of the probabilities alone.
@@ -208,11 +213,15 @@ pub(crate) fn descend(
     let total = weight(objective.targets.example_weights, n);
     let mut velocity = Matrix::zeros(weights.rows(), weights.cols());
     let mut length = schedule.step * (1.0 - schedule.momentum);
-    for epoch in 0..schedule.epochs {
+    let (mut begun, mut next) = (0, 0);
+    if let Some(state) = run.find(STATE, 0)? {
+        (begun, next, length, *weights, velocity) = state;
+    }
+    for epoch in begun..schedule.epochs {
         let order = shuffled(n, schedule.seed.wrapping_add(epoch as u64));
         let part = Part::new(objective.inputs.h(), &objective.targets, &order);
         let all = part.labels.view();
-        for from in (0..n).step_by(schedule.batch) {
+        for from in (std::mem::take(&mut next)..n).step_by(schedule.batch) {
             let to = n.min(from + schedule.batch);
             let h: MatRef<'_> = part.h.view().split_rows_at(from).1.split_rows_at(to - from).0;
             let example_weights = part.weights.as_ref().map(|w| &w[from..to]);
@@ -237,13 +246,14 @@ pub(crate) fn descend(
                 zip!(&mut gradient, statistic).for_each(|unzip!(g, t)| *g -= share * *t);
             }
             advance(&gradient, preconditioner, (length / share as f32, schedule.momentum), weights, &mut velocity);
+            run.keep_state(STATE, &(epoch, to, length, &*weights, &velocity))?;
         }
         length *= schedule.decay;
         velocity.as_mut_slice().iter_mut().for_each(|v| *v *= schedule.decay);
         if weights.as_slice().iter().any(|w| !w.is_finite()) {
             return Err(Error::parameter("step", "the weights of the head grew beyond all bounds: make it smaller"));
         }
-        watch()?;
+        run.advance("head", work)?;
     }
     Ok(())
 }

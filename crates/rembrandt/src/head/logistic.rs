@@ -162,46 +162,60 @@ impl LogisticParams {
         };
         let mut report = LogisticReport { rho: objective.rho, ..LogisticReport::default() };
         run.begin((trained.len() * (self.steps + self.epochs)) as u64);
-        for labels in trained.chunks(group) {
+        for (part, labels) in trained.chunks(group).enumerate() {
             let m: Vec<f64> = labels.iter().map(|l| curvature(*l as usize)).collect();
-            let round = Round::new(&gram, objective.rho, mean, &m)?;
-            let mut found = Matrix::from_fn(labels.len(), width, |i, j| weights.row(labels[i] as usize)[j]);
-            if self.loss == Loss::Softmax && self.epochs > 0 {
-                let schedule = Schedule {
-                    epochs: self.epochs,
-                    batch: self.batch,
-                    step: self.step,
-                    momentum: MOMENTUM,
-                    decay: DECAY,
-                    seed: SHUFFLE,
-                };
-                let scales = round.inverse.iter().map(|v| (v * v) as f32).collect();
-                let preconditioner = Preconditioner::new(&round.lower, scales);
-                descend(&objective, labels, &preconditioner, None, &mut found, schedule, &mut || {
-                    run.advance("head", labels.len() as u64)
-                })?;
-            }
-            let mut outcome = Outcome::default();
-            if self.steps > 0 {
-                let mut u = round.enter(&found);
-                let tied = self.loss == Loss::Softmax;
-                let limits = Limits { evaluations: self.steps, tolerance: self.tolerance, tied };
-                outcome = lbfgs::minimize(&mut u, limits, |ids, u, out| {
-                    let active: Vec<u32> = ids.iter().map(|i| labels[*i]).collect();
-                    let gradient = objective.gradient(&active, &round.leave(ids, u));
-                    round.gradient(ids, gradient, out);
-                    run.advance("head", active.len() as u64)
-                })?;
-                let ids: Vec<usize> = (0..labels.len()).collect();
-                found = round.leave(&ids, &u);
-            }
+            let start = Matrix::from_fn(labels.len(), width, |i, j| weights.row(labels[i] as usize)[j]);
+            let (found, evaluations, unfinished) = run.piece(&format!("labels-{part}"), |run| {
+                let round = Round::new(&gram, objective.rho, mean, &m)?;
+                let (found, outcome) = self.fit_labels(&objective, labels, &round, start, run)?;
+                Ok((found, outcome.evaluations, outcome.unfinished))
+            })?;
             for (i, label) in labels.iter().enumerate() {
                 weights.row_mut(*label as usize).copy_from_slice(found.row(i));
             }
-            report.steps = report.steps.max(outcome.evaluations);
-            report.unfinished += outcome.unfinished;
+            report.steps = report.steps.max(evaluations);
+            report.unfinished += unfinished;
         }
         Ok((Logistic { loss: self.loss, weights }, report))
+    }
+
+    /// The weights of some labels, from `found` on.
+    fn fit_labels(
+        &self,
+        objective: &Objective<'_>,
+        labels: &[u32],
+        round: &Round,
+        mut found: Matrix,
+        run: &mut Run<'_>,
+    ) -> Result<(Matrix, Outcome)> {
+        if self.loss == Loss::Softmax && self.epochs > 0 {
+            let schedule = Schedule {
+                epochs: self.epochs,
+                batch: self.batch,
+                step: self.step,
+                momentum: MOMENTUM,
+                decay: DECAY,
+                seed: SHUFFLE,
+            };
+            let scales = round.inverse.iter().map(|v| (v * v) as f32).collect();
+            let preconditioner = Preconditioner::new(&round.lower, scales);
+            let work = (&mut *run, labels.len() as u64);
+            descend(objective, labels, &preconditioner, None, &mut found, schedule, work)?;
+        }
+        if self.steps == 0 {
+            return Ok((found, Outcome::default()));
+        }
+        let mut u = round.enter(&found);
+        let tied = self.loss == Loss::Softmax;
+        let limits = Limits { evaluations: self.steps, tolerance: self.tolerance, tied };
+        let outcome = lbfgs::minimize(&mut u, limits, |ids, u, out| {
+            let active: Vec<u32> = ids.iter().map(|i| labels[*i]).collect();
+            let gradient = objective.gradient(&active, &round.leave(ids, u));
+            round.gradient(ids, gradient, out);
+            run.advance("head", active.len() as u64)
+        })?;
+        let ids: Vec<usize> = (0..labels.len()).collect();
+        Ok((round.leave(&ids, &u), outcome))
     }
 }
 

@@ -44,6 +44,8 @@ const GROUP: usize = 64;
 /// β and β′.
 const MOMENTUM: f32 = 0.9;
 const MEMORY: f32 = 0.95;
+/// The name that weights on their way are kept under.
+const STATE: &str = "sampled";
 /// Keeps entries that never had a gradient where they are.
 const TINY: f32 = 1e-20;
 
@@ -149,12 +151,17 @@ impl Sampled {
         run: &mut Run<'_>,
     ) -> Result<()> {
         let all = self.epochs * self.steps;
-        let (mut refresh, mut likely) = (0, Vec::new());
-        for epoch in 0..self.epochs {
+        let (mut taken, mut refresh, mut likely) = (0, 0, Vec::new());
+        if let Some((at, next, told, matrices, steps)) = run.find::<State>(STATE, 0)? {
+            (taken, refresh, likely) = (at, next, told);
+            (moving.weights, moving.first, moving.second) = matrices;
+            moving.steps = steps as i32;
+        }
+        for epoch in taken / self.steps..self.epochs {
             let seed = self.seed.wrapping_add(epoch as u64);
             let order: Vec<Vec<u32>> =
                 (0..regions.count()).into_par_iter().map(|region| shuffled(regions.rows(region), seed)).collect();
-            for part in 0..self.steps {
+            for part in taken % self.steps..self.steps {
                 let step = epoch * self.steps + part;
                 if step == refresh {
                     likely = tell(estimate, lottery, &order, &moving.weights);
@@ -169,13 +176,15 @@ impl Sampled {
                     moving.advance(share, self.step * (1.0 - step as f32 / all as f32));
                 }
                 run.advance("head", 1)?;
+                let last = part + 1 == self.steps;
+                if last && moving.weights.as_slice().iter().any(|w| !w.is_finite()) {
+                    let reason = "the weights of the head grew beyond all bounds: make it smaller";
+                    return Err(Error::parameter("step", reason));
+                }
+                let Moving { weights, first, second, steps, .. } = &*moving;
+                run.keep_state(STATE, &(step + 1, refresh, &likely, (weights, first, second), *steps as usize))?;
             }
-            if moving.weights.as_slice().iter().any(|w| !w.is_finite()) {
-                return Err(Error::parameter(
-                    "step",
-                    "the weights of the head grew beyond all bounds: make it smaller",
-                ));
-            }
+            taken = 0;
         }
         Ok(())
     }
@@ -196,6 +205,9 @@ fn tell(estimate: &Estimate<'_>, lottery: &Lottery, order: &[Vec<u32>], weights:
     };
     order.par_iter().map(of).collect()
 }
+
+/// What is kept of a descent: steps gone through, the next refresh, likely labels, U, M and V, and steps taken.
+type State = (usize, usize, Vec<Likely>, (Matrix, Matrix, Matrix), usize);
 
 /// Weights on their way.
 struct Moving<'a> {

@@ -11,7 +11,11 @@
 //! for any f, such as the exponential of the score, which softmax divides by the sum of, or the gradient of an independent
 //! label. The nearer π comes to |f|, the less the sum varies from draw to draw.
 
+use std::io;
+
 use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use crate::pieces::{Load, Reader, Store, Writer};
 
 /// The part of the labels to draw that goes to all labels, wherever they are; the rest is for likely ones.
 const ANYWHERE: f64 = 0.25;
@@ -31,6 +35,24 @@ pub(crate) struct Lottery {
 /// The labels that are likely in a region, by their numbers, each with its chance to be drawn for that.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Likely(Vec<(u32, f64)>);
+
+impl Store for Vec<Likely> {
+    fn store(&self, out: &mut Writer<'_>) -> io::Result<()> {
+        self.len().store(out)?;
+        self.iter().try_for_each(|Likely(pairs)| {
+            let (labels, chances): (Vec<u32>, Vec<f64>) = pairs.iter().copied().unzip();
+            (labels, chances).store(out)
+        })
+    }
+}
+
+impl Load for Vec<Likely> {
+    fn load(from: &mut Reader) -> io::Result<Vec<Likely>> {
+        let count = usize::load(from)?;
+        let pairs = |(labels, chances): (Vec<u32>, Vec<f64>)| Likely(labels.into_iter().zip(chances).collect());
+        (0..count).map(|_| Load::load(from).map(pairs)).collect()
+    }
+}
 
 /// Labels, by their numbers, and what each of them stands for.
 #[derive(Clone, Debug, Default, PartialEq)]

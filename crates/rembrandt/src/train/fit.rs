@@ -2,9 +2,10 @@
 
 use std::time::Instant;
 
+use super::chosen::Chosen;
 use super::params::{HeadKind, TrainParams, Tuning};
 use super::report::TrainReport;
-use super::search::{BLENDS, Chosen, search};
+use super::search::{BLENDS, search};
 use super::trial::{MOST_EXAMPLES, MOST_SCORES, Scored, Setting};
 use crate::data::{Dataset, Examples, Side, alike};
 use crate::head::{
@@ -64,12 +65,12 @@ impl TrainParams {
     fn fit_decided(&self, data: &Dataset, tuning: &Tuning, run: &mut Run<'_>) -> Result<Trained> {
         let mut clock = Clock { last: Instant::now(), seconds: Vec::new() };
         let groups = match self.together {
-            true => alike::groups(data)?,
+            true => run.piece("groups", |_| alike::groups(data))?,
             false => (0..data.shape().n as u32).collect(),
         };
         clock.stage("comparing");
         let Chosen { setting, mut blend, held_out, mut calibration, mut thresholds, start, tried, cut_short, faithful } =
-            search(data, &groups, self, tuning, run)?;
+            run.piece("search", |run| search(data, &groups, self, tuning, run))?;
         clock.stage("tuning");
 
         let atoms = self.pursued(data);
@@ -92,7 +93,7 @@ impl TrainParams {
             // the rare labels.
             embedder.params.passes = embedder.params.passes.saturating_sub(1);
         }
-        let (embedding, means) = embedder.fit_from(Some(&start), data, run)?;
+        let (embedding, means) = run.within("embedding", |run| embedder.fit_from(Some(&start), data, run))?;
         drop(start);
         clock.stage("embedding");
 
@@ -108,7 +109,8 @@ impl TrainParams {
                 let folds = Folds { count: self.folds, seed: CROSS, groups: Some(&groups) };
                 if self.folds > 0 && self.method.fits_labels() {
                     drop(h);
-                    h = out_of_fold(&embedder.params, data, &embedding.labels, folds, run)?;
+                    let labels = &embedding.labels;
+                    h = run.within("cross", |run| out_of_fold(&embedder.params, data, labels, folds, run))?;
                 }
                 clock.stage("cross-fitting");
                 let features = params.features.map(|f| RandomFeatures::draw(&f, h.view())).transpose()?;
@@ -174,16 +176,18 @@ impl TrainParams {
             other => other,
         };
         if setting.features.is_some() {
-            return Ok((self.descent(setting).fit(inputs, targets, run).map_err(named)?, None));
+            let fitted = run.within("head", |run| self.descent(setting).fit(inputs, targets, run));
+            return Ok((fitted.map_err(named)?, None));
         }
         if let Some(mut sampled) = self.sampled(setting) {
             // A trial has few examples, and moving the weights of all labels is most of its work.
             sampled.steps = if tolerance.is_some() { sampled.steps.div_ceil(2) } else { sampled.steps };
-            return Ok((sampled.fit(inputs, targets, run).map_err(named)?, None));
+            let fitted = run.within("head", |run| sampled.fit(inputs, targets, run));
+            return Ok((fitted.map_err(named)?, None));
         }
         let mut params = self.logistic(setting);
         params.tolerance = params.tolerance.max(tolerance.unwrap_or(0.0));
-        let (model, report) = params.fit(inputs, targets, run).map_err(named)?;
+        let (model, report) = run.within("head", |run| params.fit(inputs, targets, run)).map_err(named)?;
         Ok((model, Some(report)))
     }
 

@@ -32,10 +32,12 @@
 //! # Ok::<(), rembrandt::Error>(())
 //! ```
 
+mod chosen;
 mod fit;
 mod params;
 mod report;
 mod search;
+mod spent;
 #[cfg(test)]
 mod tests;
 mod thresholds;

@@ -292,7 +292,7 @@ impl TrainParams {
 }
 
 /// What to choose on held-out examples, and how long that may take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tuning {
     /// Time for trials. Where it ends the search early, the choice depends on the speed of the machine, and the report
     /// says so.

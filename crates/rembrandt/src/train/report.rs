@@ -37,6 +37,15 @@ pub struct HeldOut {
 }
 
 impl HeldOut {
+    /// The mean over all examples of several parts.
+    pub(super) fn mean(parts: &[HeldOut]) -> HeldOut {
+        let examples = parts.iter().map(|p| p.examples).sum();
+        let mean = |f: fn(&HeldOut) -> f64| {
+            parts.iter().map(|p| f(p) * p.examples as f64).sum::<f64>() / (examples as f64).max(f64::MIN_POSITIVE)
+        };
+        HeldOut { examples, p1: mean(|p| p.p1), p3: mean(|p| p.p3), p5: mean(|p| p.p5) }
+    }
+
     /// What tuning makes large: precision at 1 where examples have one label, else the mean over 1, 3 and 5.
     pub fn quality(&self, single: bool) -> f64 {
         if single { self.p1 } else { (self.p1 + self.p3 + self.p5) / 3.0 }

@@ -5,17 +5,17 @@
 //! as long as that pays, on h itself where there would be too few random features for so many; then the strength of the
 //! head. How much of the least-squares score to add costs nothing to find out, and is found out for every setting.
 
-use std::time::Instant;
-
+use super::chosen::Chosen;
 use super::params::{HeadKind, TrainParams, Tuning};
 use super::report::{HeldOut, Tried};
+use super::spent::Spent;
 use super::thresholds::thresholds;
-use super::trial::{PARTS, Setting, Trial};
-use crate::csr::Csr;
+use super::trial::{PARTS, Scored, Setting, Trial, together};
 use crate::data::{Dataset, Examples};
 use crate::embed::Method;
 use crate::head::{Calibration, FeatureParams, Loss};
 use crate::matrix::Matrix;
+use crate::pieces::Json;
 use crate::{Error, Result, Run};
 
 /// Examples that should decide; with fewer in a part, several parts do in turn.
@@ -40,26 +40,12 @@ pub(super) const MOST_DIMENSIONS: usize = 1024;
 const MANY_LABELS: usize = 4;
 /// Shares of them to try.
 const SPREADS: [f64; 3] = [1.0, 0.5, 0.0];
+/// The name that the scores of the best setting are kept under.
+const BEST: &str = "best";
 /// Random features of trials, at most.
 const QUICK_FEATURES: usize = 400;
 /// With fewer random features for each dimension, h itself says more.
 const FEATURES_PER_DIMENSION: usize = 3;
-
-/// What the search found.
-pub(super) struct Chosen {
-    pub setting: Setting,
-    pub blend: f32,
-    pub held_out: HeldOut,
-    pub calibration: Calibration,
-    pub thresholds: Vec<f32>,
-    /// The basis of a part of the examples, a good start for that of all.
-    pub start: Matrix,
-    pub tried: Vec<Tried>,
-    pub cut_short: bool,
-    /// Whether heads were trained on as large a part of the examples as the final one is. If not, they are weaker than
-    /// it, and what blend and calibration suit them need not suit it.
-    pub faithful: bool,
-}
 
 /// Tries settings on held-out examples.
 pub(super) fn search(
@@ -69,11 +55,30 @@ pub(super) fn search(
     tuning: &Tuning,
     run: &mut Run<'_>,
 ) -> Result<Chosen> {
+    let chosen = search_once(data, groups, params, tuning, run)?;
+    // Scores that were kept and cannot be read, as after a power cut, are found by searching again.
+    let again = || {
+        run.forget_all();
+        search_once(data, groups, params, tuning, run)
+    };
+    let chosen = chosen.map_or_else(again, |chosen| Ok(Some(chosen)))?;
+    chosen.ok_or_else(|| Error::Data("the pieces of the search cannot be read back: start without --resume".into()))
+}
+
+/// The same, or nothing when the scores of the best setting were kept but cannot be read.
+fn search_once(
+    data: &Dataset,
+    groups: &[u32],
+    params: &TrainParams,
+    tuning: &Tuning,
+    run: &mut Run<'_>,
+) -> Result<Option<Chosen>> {
     let shape = data.shape();
     let mut search = Search {
         params,
         tuning,
-        started: Instant::now(),
+        spent: Spent::default(),
+        attempts: 0,
         trials: Vec::new(),
         tried: Vec::new(),
         best: None,
@@ -125,7 +130,7 @@ pub(super) fn search(
     }
     if features.is_none()
         && let Some(all) = all
-        && !search.late()
+        && !search.late(run)?
     {
         let setting =
             Setting { features: Some(quick(all)), head_ridge: params.head_ridge(true), ..search.best().setting };
@@ -140,7 +145,7 @@ pub(super) fn search(
     if choice {
         search.settle(all, run)?;
     }
-    search.finish()
+    search.finish(run)
 }
 
 /// Parts that decide in turn.
@@ -156,7 +161,9 @@ fn quick(features: FeatureParams) -> FeatureParams {
 struct Search<'a> {
     params: &'a TrainParams,
     tuning: &'a Tuning,
-    started: Instant,
+    spent: Spent,
+    /// Settings whose trial was begun: what their pieces are named by.
+    attempts: usize,
     trials: Vec<Trial<'a>>,
     tried: Vec<Tried>,
     best: Option<Best>,
@@ -170,34 +177,50 @@ struct Best {
     setting: Setting,
     blend: f32,
     held_out: HeldOut,
-    scores: Vec<Matrix>,
+    /// Which attempt it was.
+    attempt: usize,
+    /// Scores of the examples that decide, in every trial; absent when they were kept by a run before.
+    scores: Option<Vec<Matrix>>,
 }
 
+/// What is kept of a try: seconds of the search until its end, the best blend, and how good that is.
+type Outcome = Json<(f64, f32, HeldOut)>;
+
 impl Search<'_> {
-    /// Whether the time is over.
-    fn late(&mut self) -> bool {
-        self.cut_short |= self.started.elapsed() >= self.tuning.budget;
-        self.cut_short
+    /// Whether the time is over. The answers are kept, so that a search that goes on decides as the one before has; the
+    /// time that this took counts.
+    fn late(&mut self, run: &mut Run<'_>) -> Result<bool> {
+        if !self.cut_short {
+            let name = format!("clock-{}-{}", self.attempts, self.spent.asked);
+            let spent = run.piece(&name, |_| Ok(self.spent.seconds()))?;
+            self.spent.asked += 1;
+            self.spent.set(spent);
+            self.cut_short = spent >= self.tuning.budget.as_secs_f64();
+        }
+        Ok(self.cut_short)
     }
 
     /// Tries a setting on every trial and remembers it if it is the best; returns its quality.
     fn evaluate(&mut self, setting: Setting, run: &mut Run<'_>) -> Result<f64> {
-        let scored = self.trials.iter_mut().map(|trial| trial.scores(&setting, run)).collect::<Result<Vec<_>>>()?;
-        let least_squares = self.params.head == HeadKind::LeastSquares;
-        let blends = match self.tuning.blend && !least_squares {
-            true => &BLENDS[..],
-            false => std::slice::from_ref(&self.params.blend),
-        };
-        let parts: Vec<Vec<HeldOut>> =
-            self.trials.iter().zip(&scored).map(|(trial, scored)| trial.precision(scored, blends)).collect();
-        let mean_of = |b: usize| mean(&parts.iter().map(|part| part[b]).collect::<Vec<_>>());
-        let (mut blend, mut held_out) = (blends[0], mean_of(0));
-        for (b, other) in blends.iter().enumerate().skip(1) {
-            let found = mean_of(b);
-            if found.quality(self.single) > held_out.quality(self.single) {
-                (blend, held_out) = (*other, found);
+        let attempt = self.attempts;
+        self.attempts += 1;
+        let name = format!("tried-{attempt}");
+        let mut scored = None;
+        let outcome: Option<Outcome> = run.find(&name, 0)?;
+        let (blend, held_out) = match outcome {
+            Some(Json((spent, blend, held_out))) => {
+                self.spent.set(spent);
+                (blend, held_out)
             }
-        }
+            None => {
+                let each = self.trials.iter_mut().map(|trial| trial.scores(&name, &setting, run));
+                let each = each.collect::<Result<Vec<_>>>()?;
+                let found = self.best_blend(&each);
+                scored = Some(each);
+                found
+            }
+        };
+        let least_squares = self.params.head == HeadKind::LeastSquares;
         self.tried.push(Tried {
             k: setting.k,
             ridge: setting.ridge,
@@ -208,11 +231,40 @@ impl Search<'_> {
             held_out,
         });
         let quality = held_out.quality(self.single);
-        if self.best.as_ref().is_none_or(|best| quality > best.held_out.quality(self.single) + GAIN) {
-            let scores = scored.iter().map(|scored| scored.blended(blend)).collect();
-            self.best = Some(Best { setting, blend, held_out, scores });
+        let is_best = self.best.as_ref().is_none_or(|best| quality > best.held_out.quality(self.single) + GAIN);
+        let blended = |scored: &Vec<Scored>| scored.iter().map(|scored| scored.blended(blend)).collect::<Vec<_>>();
+        let scores = scored.as_ref().filter(|_| is_best).map(blended);
+        if let Some(scores) = &scores {
+            run.keep(BEST, attempt as u64 + 1, scores)?;
+        }
+        if scored.is_some() {
+            run.keep(&name, 0, &Json((self.spent.seconds(), blend, held_out)))?;
+            run.forget_within(&name);
+        }
+        if is_best {
+            self.best = Some(Best { setting, blend, held_out, attempt, scores });
         }
         Ok(quality)
+    }
+
+    /// The blend that is best over all trials, and how good it is.
+    fn best_blend(&self, scored: &[Scored]) -> (f32, HeldOut) {
+        let least_squares = self.params.head == HeadKind::LeastSquares;
+        let blends = match self.tuning.blend && !least_squares {
+            true => &BLENDS[..],
+            false => std::slice::from_ref(&self.params.blend),
+        };
+        let parts: Vec<Vec<HeldOut>> =
+            self.trials.iter().zip(scored).map(|(trial, scored)| trial.precision(scored, blends)).collect();
+        let mean_of = |b: usize| HeldOut::mean(&parts.iter().map(|part| part[b]).collect::<Vec<_>>());
+        let (mut blend, mut held_out) = (blends[0], mean_of(0));
+        for (b, other) in blends.iter().enumerate().skip(1) {
+            let found = mean_of(b);
+            if found.quality(self.single) > held_out.quality(self.single) {
+                (blend, held_out) = (*other, found);
+            }
+        }
+        (blend, held_out)
     }
 
     fn best(&self) -> &Best {
@@ -224,7 +276,7 @@ impl Search<'_> {
         let before = self.best().setting;
         let plain: Vec<Matrix> = self.trials.iter().map(|trial| trial.basis.clone()).collect();
         for spread in SPREADS.into_iter().filter(|spread| *spread != before.spread) {
-            if self.late() {
+            if self.late(run)? {
                 break;
             }
             let setting = Setting { spread, ..before };
@@ -252,7 +304,7 @@ impl Search<'_> {
             let mut setting = start;
             for _ in 0..MOST_STEPS {
                 let Some(value) = field(&mut setting) else { return Ok(setting) };
-                if self.late() {
+                if self.late(run)? {
                     return Ok(self.best().setting);
                 }
                 *value *= factor;
@@ -282,17 +334,19 @@ impl Search<'_> {
         all: Option<FeatureParams>,
         run: &mut Run<'_>,
     ) -> Result<()> {
-        let most = most.min(MOST_DIMENSIONS);
-        while setting.k < most && !self.late() {
+        let (most, single) = (most.min(MOST_DIMENSIONS), self.single);
+        while setting.k < most && !self.late(run)? {
             // The last doubling tells whether the next is worth its price.
             let half = Setting { k: (setting.k / 2).max(1), ..setting };
             // But not when some dimensions are random: the first half would be those with the most energy.
             let mixed = setting.spread > 0.0 && setting.spread < 1.0;
-            let mut gain = 0.0;
-            for trial in &mut self.trials {
-                let whole = trial.precision_of_squares(&setting, run)?.quality(self.single);
-                gain += whole - trial.precision_of_squares(&half, run)?.quality(self.single);
-            }
+            let trials = &mut self.trials;
+            let gain = run.piece(&format!("gain-{}", setting.k), |run| {
+                trials.iter_mut().try_fold(0.0, |gain, trial| {
+                    let whole = trial.precision_of_squares(&setting, run)?.quality(single);
+                    Ok(gain + (whole - trial.precision_of_squares(&half, run)?.quality(single)))
+                })
+            })?;
             if !mixed && gain / (self.trials.len() as f64) < GAIN_OF_DOUBLING {
                 break;
             }
@@ -335,31 +389,19 @@ impl Search<'_> {
     }
 
     /// Probabilities and thresholds from what the best settings made of the examples that decide.
-    fn finish(self) -> Result<Chosen> {
+    fn finish(self, run: &mut Run<'_>) -> Result<Option<Chosen>> {
         let Search { mut trials, tried, best, cut_short, params, .. } = self;
-        let Best { setting, blend, held_out, scores } = best.expect("a setting was tried");
+        let Best { setting, blend, held_out, attempt, scores } = best.expect("a setting was tried");
+        let scores = match scores {
+            Some(scores) => Some(scores),
+            None => run.find::<Vec<Matrix>>(BEST, attempt as u64 + 1)?,
+        };
+        let Some(scores) = scores else { return Ok(None) };
         let (all, truth) = together(&scores, &trials);
         let calibration = Calibration::fit(params.head.loss(), &all, truth.view());
         let thresholds = thresholds(&calibration, all, truth.view())?;
         let faithful = trials[0].is_crossed();
         let start = std::mem::replace(&mut trials[0].basis, Matrix::zeros(0, 0));
-        Ok(Chosen { setting, blend, held_out, calibration, thresholds, start, tried, cut_short, faithful })
+        Ok(Some(Chosen { setting, blend, held_out, calibration, thresholds, start, tried, cut_short, faithful }))
     }
-}
-
-fn mean(parts: &[HeldOut]) -> HeldOut {
-    let examples = parts.iter().map(|p| p.examples).sum();
-    let mean = |f: fn(&HeldOut) -> f64| {
-        parts.iter().map(|p| f(p) * p.examples as f64).sum::<f64>() / (examples as f64).max(f64::MIN_POSITIVE)
-    };
-    HeldOut { examples, p1: mean(|p| p.p1), p3: mean(|p| p.p3), p5: mean(|p| p.p5) }
-}
-
-/// Scores and true labels of all examples that decided.
-fn together(scores: &[Matrix], trials: &[Trial<'_>]) -> (Matrix, Csr) {
-    let cols = scores[0].cols();
-    let all: Vec<f32> = scores.iter().flat_map(|s| s.as_slice()).copied().collect();
-    let mut truth = Csr::new(true);
-    trials.iter().for_each(|t| truth.extend_rows(t.truth().view(), 0, t.truth().rows()));
-    (Matrix::from_vec(truth.rows(), cols, all), truth)
 }

@@ -89,7 +89,7 @@ fn what_decides_has_no_part_in_what_it_decides_on() {
     let scores = |params: &TrainParams, data: &Dataset, rotation: usize| {
         let mut trial = Trial::new(data, params, &groups, rotation).unwrap();
         trial.find(&setting, &mut Run::default()).unwrap();
-        let scored = trial.scores(&setting, &mut Run::default()).unwrap();
+        let scored = trial.scores("tried-0", &setting, &mut Run::default()).unwrap();
         (scored.blended(2.0), trial.precision(&scored, &[2.0]))
     };
     for (rotation, params) in methods().iter().flat_map(|params| [(0, params), (1, params)]) {

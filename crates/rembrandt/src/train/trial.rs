@@ -1,5 +1,10 @@
 //! One division of the examples, on which settings are tried.
 
+use std::io;
+
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+
 use super::params::{HeadKind, TrainParams};
 use super::report::HeldOut;
 use crate::csr::{Csr, CsrRef};
@@ -8,6 +13,7 @@ use crate::embed::{Embedder, Means};
 use crate::head::{Decoder, FeatureParams, Folds, Inputs, RandomFeatures, Targets, add_intercept, out_of_fold};
 use crate::matrix::Matrix;
 use crate::metrics::{precision_at, rank};
+use crate::pieces::{Load, Reader, Store, Writer};
 use crate::{Rembrandt, Result, Run};
 use rayon::prelude::*;
 
@@ -30,7 +36,7 @@ const CROSS_PARTS: usize = 3;
 const TOLERANCE: f64 = 0.05;
 
 /// What is tried.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Setting {
     pub k: usize,
     /// Relative ridge, as it would be for all examples.
@@ -57,6 +63,10 @@ impl Held {
 
 /// One division, with what was computed for it last.
 pub(super) struct Trial<'a> {
+    /// What its pieces are named by.
+    name: String,
+    /// Bases found so far.
+    finds: usize,
     params: &'a TrainParams,
     all: Shape,
     /// What the embedding is fitted to.
@@ -100,6 +110,8 @@ impl<'a> Trial<'a> {
         let heads = |part: usize| part == 1 || (part >= 2 && crossed);
         let of_fit = || (0..shape.n).filter(|i| fitted(part(*i))).map(|i| groups[i]).collect();
         Ok(Trial {
+            name: format!("trial-{rotation}"),
+            finds: 0,
             params,
             all: shape,
             fit: data.select(|i| sampled(i) && fitted(part(i)))?,
@@ -130,7 +142,9 @@ impl<'a> Trial<'a> {
     /// Finds the basis for a setting, beginning with what there is of it.
     pub fn find(&mut self, setting: &Setting, run: &mut Run<'_>) -> Result<()> {
         let start = (self.basis.cols() > 0).then_some(&self.basis);
-        self.basis = self.embedder(setting).find(start, &self.fit, run)?;
+        let name = format!("{}.basis-{}", self.name, self.finds);
+        self.basis = run.piece(&name, |run| self.embedder(setting).find(start, &self.fit, run))?;
+        self.finds += 1;
         self.projected = None;
         Ok(())
     }
@@ -159,9 +173,19 @@ impl<'a> Trial<'a> {
         let known = |p: &Projected| p.ridge == setting.ridge && (p.k == setting.k || (nests && p.k >= setting.k));
         let projected = match self.projected.take().filter(known) {
             Some(projected) => projected,
-            None => self.projection(setting, run)?,
+            // The last one is kept, because the next settings will often need the same.
+            None => {
+                run.piece_of(&format!("{}.h", self.name), self.key(setting), |run| self.projection(setting, run))?
+            }
         };
         Ok(self.projected.insert(projected))
+    }
+
+    /// Tells what an h depends on.
+    fn key(&self, setting: &Setting) -> u64 {
+        let of = [setting.k as u64, setting.ridge.to_bits(), setting.spread.to_bits()];
+        let basis = xxh3_64(bytemuck::cast_slice(self.basis.as_slice()));
+        xxh3_64_with_seed(bytemuck::cast_slice(&of), basis).max(1)
     }
 
     fn projection(&self, setting: &Setting, run: &mut Run<'_>) -> Result<Projected> {
@@ -184,8 +208,19 @@ impl<'a> Trial<'a> {
         Ok(Projected { k: setting.k, ridge: setting.ridge, labels, means, head, check })
     }
 
-    /// Scores of the examples that decide, for what is to be blended: logistic and least squares.
-    pub fn scores(&mut self, setting: &Setting, run: &mut Run<'_>) -> Result<Scored> {
+    /// Scores of the examples that decide, for what is to be blended: logistic and least squares. `tried` names the try.
+    pub fn scores(&mut self, tried: &str, setting: &Setting, run: &mut Run<'_>) -> Result<Scored> {
+        let name = format!("{tried}.{}", self.name);
+        if let Some((logistic, squares)) = run.find(&name, 0)? {
+            return Ok(Scored { logistic, squares });
+        }
+        let scored = self.compute_scores(&name, setting, run)?;
+        run.keep(&name, 0, &(&scored.logistic, &scored.squares))?;
+        run.forget_within(&name);
+        Ok(scored)
+    }
+
+    fn compute_scores(&mut self, name: &str, setting: &Setting, run: &mut Run<'_>) -> Result<Scored> {
         let (k, atoms) = (setting.k, self.atoms);
         let projected = self.project(setting, run)?;
         let squares = projected.decoded(k, atoms);
@@ -202,7 +237,8 @@ impl<'a> Trial<'a> {
             label_weights: self.params.label_weights.as_deref(),
         };
         let inputs = Inputs::new(head.view(), features.as_ref());
-        let model = self.params.fit_head(setting, Some(TOLERANCE), inputs, targets, run)?.0;
+        let fitted = run.within(name, |run| self.params.fit_head(setting, Some(TOLERANCE), inputs, targets, run));
+        let model = fitted?.0;
         Ok(Scored { logistic: Some(model.scores(Inputs::new(check.view(), features.as_ref()))), squares })
     }
 
@@ -216,6 +252,21 @@ impl<'a> Trial<'a> {
     /// How good the scores of the examples that decide are, for each of some blends.
     pub fn precision(&self, scored: &Scored, blends: &[f32]) -> Vec<HeldOut> {
         scored.precision(self.check.labels.view(), self.check.weights.as_deref(), blends)
+    }
+}
+
+impl Store for Projected {
+    fn store(&self, out: &mut Writer<'_>) -> io::Result<()> {
+        let means = self.means.as_ref().map(|means| (&means.labels, &means.h));
+        (self.k, self.ridge, &self.labels, means, &self.head, &self.check).store(out)
+    }
+}
+
+impl Load for Projected {
+    fn load(from: &mut Reader) -> io::Result<Projected> {
+        let (k, ridge, labels, means, head, check) = Load::load(from)?;
+        let means: Option<(Vec<f32>, Vec<f32>)> = means;
+        Ok(Projected { k, ridge, labels, means: means.map(|(labels, h)| Means { labels, h }), head, check })
     }
 }
 
@@ -276,4 +327,13 @@ fn prefix(matrix: &Matrix, k: usize) -> Matrix {
     let mut out = Matrix::zeros(matrix.rows(), k);
     out.view_mut().copy_from(matrix.columns(0, k));
     out
+}
+
+/// Scores and true labels of all examples that decided.
+pub(super) fn together(scores: &[Matrix], trials: &[Trial<'_>]) -> (Matrix, Csr) {
+    let cols = scores[0].cols();
+    let all: Vec<f32> = scores.iter().flat_map(|s| s.as_slice()).copied().collect();
+    let mut truth = Csr::new(true);
+    trials.iter().for_each(|t| truth.extend_rows(t.truth().view(), 0, t.truth().rows()));
+    (Matrix::from_vec(truth.rows(), cols, all), truth)
 }

@@ -85,6 +85,12 @@ impl TreeParams {
         each!(TreeParams, self, params => params.memory(data))
     }
 
+    /// Whether a fit keeps pieces that another can go on from: a forest does, tree by tree. The others make one tree, and
+    /// nothing of it is finished before all of it is.
+    pub fn keeps_pieces(&self) -> bool {
+        matches!(self, TreeParams::Fastxml(_))
+    }
+
     /// Fits the trees. The same data and parameters give the same trees to the last bit, for any number of threads.
     pub fn fit(&self, data: &Dataset, run: &mut Run<'_>) -> Result<Trees> {
         Ok(match self {

@@ -6,12 +6,14 @@
 //! for a damaged file to send an example in circles.
 
 use std::collections::VecDeque;
+use std::io;
 
 use serde::{Deserialize, Serialize};
 
 use super::lookup::Lookup;
 use super::{Array, Arrays, Source};
 use crate::csr::Csr;
+use crate::pieces::{Load, Reader, Store, Writer};
 
 /// Says that a node has no children; a root is nobody's child.
 const NONE: u32 = 0;
@@ -27,6 +29,19 @@ pub(super) struct Routes {
     bias: Vec<f32>,
     /// Weights of each node; none for leaves.
     weights: Csr,
+}
+
+impl Store for Routes {
+    fn store(&self, out: &mut Writer<'_>) -> io::Result<()> {
+        (&self.roots, &self.children, &self.bias, &self.weights).store(out)
+    }
+}
+
+impl Load for Routes {
+    fn load(from: &mut Reader) -> io::Result<Routes> {
+        let (roots, children, bias, weights) = Load::load(from)?;
+        Ok(Routes { roots, children, bias, weights })
+    }
 }
 
 /// One side of a hyperplane is where weights·x + bias > 0.

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::{Task, Told, check_memory};
 use crate::progress::Display;
+use crate::resume::Resume;
 
 /// Grows trees and writes a model of them.
 pub(super) fn grow(params: &TreeParams, task: Task<'_>, display: &mut Display) -> anyhow::Result<Told> {
@@ -18,18 +19,21 @@ pub(super) fn grow(params: &TreeParams, task: Task<'_>, display: &mut Display) -
     let estimate = check_memory(params.memory(data), data, limit, "lower --nodes or train on fewer examples")?;
     display.note(&format!("about {} of memory will be needed", BinaryBytes(estimate)));
     let began = Instant::now();
+    let resume = Resume::open(args.resume, &args.output, ("train", data, json!(params)), display)?;
     let mut watch = Run::watched(|progress| {
         display.work(progress);
         true
-    });
+    })
+    .keeping(resume.pieces());
     let grown = params.fit(data, &mut watch);
     drop(watch);
     display.clear();
-    let grown = grown?;
+    let (grown, resume) = resume.check(grown, display)?;
     let seconds = vec![("growing", began.elapsed().as_secs_f64())];
     let (summary, method) = (grown.summary(), json!(grown.method()));
     let written = json!({"trees": summary});
     ModelParts::of_trees(grown, data, preprocessing, json!(params), written)?.save(&args.output, Precision::F32)?;
+    resume.finish(display);
     let Value::Object(json) = json!({"method": method, "params": params, "trees": summary}) else {
         unreachable!("it was written as an object")
     };

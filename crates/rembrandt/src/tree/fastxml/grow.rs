@@ -62,11 +62,25 @@ impl<'a> Forest<'a> {
         let levels = (examples.len() as f64 / self.params.leaf_examples as f64).max(1.0).log2().ceil() as u64 + 1;
         let budget = levels * examples.len() as u64;
         run.begin(budget * trees as u64);
+        let kept = run.shared("tree");
         let grown = work::each(trees, "growing trees", run, |tree, work| {
-            Tree::new(self, tree, examples.clone()).grow(work, budget)
+            let Some((pieces, name)) = &kept else {
+                return Tree::new(self, tree, examples.clone()).grow(work, budget).map(Ok);
+            };
+            let name = format!("{name}-{tree}");
+            match pieces.find(&name, 0) {
+                Ok(Some((grown, _))) => work.tick(budget).then_some(Ok(grown)),
+                Ok(None) => {
+                    pieces.count();
+                    let grown = Tree::new(self, tree, examples.clone()).grow(work, budget)?;
+                    Some(pieces.keep(&name, 0, 0, &grown).map(|()| grown))
+                }
+                Err(e) => Some(Err(e)),
+            }
         })?;
         let (mut routes, mut labels) = (Routes::new(), Csr::new(false));
-        for (tree_routes, tree_labels) in grown {
+        for grown in grown {
+            let (tree_routes, tree_labels) = grown?;
             let fits = labels.nnz() + tree_labels.nnz() < u32::MAX as usize;
             if !fits || routes.append(&tree_routes).is_err() {
                 let reason = "the trees have too many weights or labels to be numbered; grow fewer, or larger leaves";

@@ -1,0 +1,81 @@
+//! `--resume`: finished pieces of a long run, in a folder beside its result.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use rembrandt::data::Dataset;
+use rembrandt::{Examples, Pieces, Result};
+use serde_json::{Value, json};
+
+use crate::output::count;
+use crate::progress::Display;
+
+/// The pieces of a run, if they are to be kept.
+pub struct Resume(Option<Pieces>);
+
+impl Resume {
+    /// Opens the folder of `output` if `asked`, and says so. What the pieces depend on are the command, the data and the
+    /// parameters.
+    pub fn open(asked: bool, output: &Path, of: (&str, &Dataset, Value), display: &Display) -> Result<Resume> {
+        let folder = folder(output);
+        let place = folder.display();
+        if !asked {
+            if folder.is_dir() {
+                display.note(&format!("{place} has pieces of a run that was ended: --resume would go on from them"));
+            }
+            return Ok(Resume(None));
+        }
+        let (command, data, parameters) = of;
+        let shape = data.shape();
+        let data = json!({"n": shape.n, "d": shape.d, "c": shape.c, "content": format!("{:016x}", data.fingerprint())});
+        let identity = json!({"command": command, "data": data, "parameters": parameters});
+        let pieces = Pieces::open(&folder, &identity)?;
+        display.note(&match pieces.len() {
+            0 => format!("finished pieces are kept in {place}: should this be ended, the same command goes on"),
+            found => format!("going on from {} in {place}", count(found as u64, "finished piece")),
+        });
+        Ok(Resume(Some(pieces)))
+    }
+
+    /// The pieces.
+    pub fn pieces(&self) -> Option<&Pieces> {
+        self.0.as_ref()
+    }
+
+    /// Hands a result on. After a failure the pieces stay, and the user is told; a folder without any is removed.
+    pub fn check<T, E>(
+        self,
+        result: std::result::Result<T, E>,
+        display: &Display,
+    ) -> std::result::Result<(T, Resume), E> {
+        match (result, self.0) {
+            (Ok(value), pieces) => Ok((value, Resume(pieces))),
+            (Err(e), Some(pieces)) => {
+                if pieces.is_empty() {
+                    // What went wrong matters more than a folder that stays.
+                    let _ = pieces.remove();
+                } else {
+                    let place = pieces.folder().display();
+                    display.note(&format!("finished pieces are kept in {place}: the same command goes on from them"));
+                }
+                Err(e)
+            }
+            (Err(e), None) => Err(e),
+        }
+    }
+
+    /// Removes the pieces, once the result is written.
+    pub fn finish(self, display: &Display) {
+        // The result is there: a folder that stays is worth a word and no failure.
+        if let Some(Err(e)) = self.0.map(Pieces::remove) {
+            display.note(&e.to_string());
+        }
+    }
+}
+
+/// `model.rmb.partial` for `model.rmb`.
+fn folder(output: &Path) -> PathBuf {
+    let mut name = OsString::from(output);
+    name.push(".partial");
+    PathBuf::from(name)
+}

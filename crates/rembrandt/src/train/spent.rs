@@ -1,0 +1,30 @@
+//! The clock of a search.
+
+use std::time::Instant;
+
+/// Time that a search took, over all runs that worked on it.
+pub(super) struct Spent {
+    /// Seconds of the runs before, and of this one until `since`.
+    before: f64,
+    since: Instant,
+    /// Times that it was asked.
+    pub asked: usize,
+}
+
+impl Default for Spent {
+    fn default() -> Spent {
+        Spent { before: 0.0, since: Instant::now(), asked: 0 }
+    }
+}
+
+impl Spent {
+    /// Seconds in all.
+    pub fn seconds(&self) -> f64 {
+        self.before + self.since.elapsed().as_secs_f64()
+    }
+
+    /// Goes on from so many.
+    pub fn set(&mut self, seconds: f64) {
+        (self.before, self.since) = (seconds, Instant::now());
+    }
+}

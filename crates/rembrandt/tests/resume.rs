@@ -1,0 +1,283 @@
+//! A computation that is stopped at any moment and begun again loses little and ends in the same bytes.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rembrandt::data::{Dataset, Rows};
+use rembrandt::embed::{Embedder, Method, ProjectionParams, Solver};
+use rembrandt::head::{FeatureParams, Sampled};
+use rembrandt::model::{ModelParts, Precision, Preprocessing};
+use rembrandt::train::{HeadKind, TrainParams, Tuning};
+use rembrandt::tree::{FastXmlParams, TreeParams};
+use rembrandt::{EmbeddingFile, Error, Pieces, Rembrandt, Result, Run};
+use serde_json::json;
+
+const N: u32 = 160;
+const D: u32 = 40;
+const C: u32 = 24;
+
+/// Examples whose labels show in features of their own, among noise.
+fn data(single: bool) -> Dataset {
+    let mut state = 7u64;
+    let mut random = |below: u32| {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 33) as u32 % below
+    };
+    let mut rows = Rows::new();
+    for _ in 0..N {
+        let mut labels: Vec<u32> = (0..if single { 1 } else { 1 + random(3) }).map(|_| random(C)).collect();
+        labels.sort();
+        labels.dedup();
+        let mut features: Vec<u32> = labels.iter().map(|label| label + 8).chain((0..3).map(|_| random(D))).collect();
+        features.sort();
+        features.dedup();
+        features.iter().for_each(|feature| rows.x.push(*feature, 1.0 + random(4) as f32 / 2.0));
+        labels.iter().for_each(|label| rows.y.push(*label, 1.0));
+        rows.x.end_row();
+        rows.y.end_row();
+    }
+    Dataset::from_rows(&rows, D as usize, C as usize).unwrap()
+}
+
+/// A computation that comes to some bytes.
+type Compute<'a> = Box<dyn Fn(&mut Run<'_>) -> Result<Vec<u8>> + 'a>;
+
+/// A computation, and a place for its pieces.
+struct Job<'a> {
+    folder: PathBuf,
+    compute: Compute<'a>,
+}
+
+impl<'a> Job<'a> {
+    fn new(desk: &Path, compute: impl Fn(&mut Run<'_>) -> Result<Vec<u8>> + 'a) -> Job<'a> {
+        Job { folder: desk.join("out.partial"), compute: Box::new(compute) }
+    }
+
+    fn open(&self) -> Pieces {
+        Pieces::open(&self.folder, &json!({"data": 1})).unwrap()
+    }
+
+    /// Runs with the pieces that are there, for `most` reports of progress; returns the result, if it came to one, and
+    /// the reports.
+    fn run(&self, pieces: Option<&Pieces>, most: usize) -> (Option<Vec<u8>>, usize) {
+        let mut calls = 0;
+        let mut run = Run::watched(|_| {
+            calls += 1;
+            calls <= most
+        })
+        .keeping(pieces);
+        let result = (self.compute)(&mut run);
+        drop(run);
+        match result {
+            Ok(bytes) => (Some(bytes), calls),
+            Err(Error::Cancelled) => (None, calls),
+            Err(e) => panic!("{e}"),
+        }
+    }
+
+    /// Stops at many moments, goes on, and compares. At most `lost` reports of progress may be repeated.
+    fn stop_and_go_on(&self, stops: usize, lost: usize) {
+        let (whole, calls) = self.run(None, usize::MAX);
+        let whole = whole.unwrap();
+        for stop in (0..calls).step_by(calls.div_ceil(stops).max(1)) {
+            let pieces = self.open();
+            assert_eq!(self.run(Some(&pieces), stop), (None, stop + 1), "stop {stop}");
+            drop(pieces);
+            let pieces = self.open();
+            let (again, rest) = self.run(Some(&pieces), usize::MAX);
+            assert!(again.unwrap() == whole, "other bytes after stop {stop} of {calls}");
+            assert!(stop + 1 + rest <= calls + lost, "stop {stop} of {calls}: {rest} were left");
+            pieces.remove().unwrap();
+        }
+    }
+
+    /// Stops after every few reports, again and again: with pieces it comes to an end all the same.
+    fn stop_again_and_again(&self, every: usize) {
+        let (whole, calls) = self.run(None, usize::MAX);
+        for _ in 0..=calls {
+            let pieces = self.open();
+            if let (Some(again), _) = self.run(Some(&pieces), every) {
+                assert!(Some(again) == whole, "other bytes");
+                // What a search has tried must not be tried once more.
+                assert!(pieces.found() > 0);
+                return pieces.remove().unwrap();
+            }
+        }
+        panic!("no end after {calls} runs of {every} steps");
+    }
+}
+
+fn embedding_bytes(params: &Rembrandt, data: &Dataset, run: &mut Run<'_>) -> Result<Vec<u8>> {
+    let embedding = params.fit(data, run)?;
+    let desk = tempfile::tempdir().unwrap();
+    let path = desk.path().join("e");
+    let file = EmbeddingFile {
+        embedding,
+        params: params.clone(),
+        row_scale: Default::default(),
+        label_names: None,
+        feature_names: None,
+    };
+    file.save(&path)?;
+    Ok(std::fs::read(path).unwrap())
+}
+
+fn embed(params: Rembrandt, panel_work: usize) {
+    let (desk, data) = (tempfile::tempdir().unwrap(), data(false));
+    let params = Rembrandt { panel: 3, cg_steps: 4, ..params };
+    let job = Job::new(desk.path(), |run| embedding_bytes(&params, &data, run));
+    job.stop_and_go_on(usize::MAX, panel_work);
+    job.stop_again_and_again(panel_work);
+    assert!(!job.folder.exists());
+}
+
+#[test]
+fn the_few_pass_solver_loses_a_panel_at_most() {
+    // The products of a panel: XᵀY, two for each of four steps are one report, and YᵀX.
+    embed(Rembrandt { oversample: 3, solver: Solver::FewPass, ..Rembrandt::new(7) }, 6);
+    embed(Rembrandt { oversample: 3, solver: Solver::FewPass, spread: 0.5, bias: true, ..Rembrandt::new(8) }, 6);
+}
+
+#[test]
+fn the_papers_solver_loses_a_panel_at_most() {
+    embed(Rembrandt { oversample: 3, solver: Solver::Iterative, center: true, ..Rembrandt::new(7) }, 6);
+    let projection = ProjectionParams { ridge: Some(1e-3), ..ProjectionParams::default() };
+    // A projection of its own is solved besides.
+    embed(Rembrandt { oversample: 3, solver: Solver::Iterative, projection, ..Rembrandt::new(7) }, 10);
+}
+
+#[test]
+fn the_direct_solver_loses_a_pass_at_most() {
+    embed(Rembrandt { oversample: 3, solver: Solver::Direct, ..Rembrandt::new(7) }, 2);
+}
+
+#[test]
+fn the_other_embeddings_go_on() {
+    let (desk, data) = (tempfile::tempdir().unwrap(), data(false));
+    for method in [Method::Pca, Method::Plst, Method::Cplst, Method::Cs] {
+        let embedder = Embedder::new(method, Rembrandt { panel: 3, cg_steps: 4, ..Rembrandt::new(7) });
+        let job = Job::new(desk.path(), |run| {
+            let (found, means) = embedder.fit_from(None, &data, run)?;
+            let text = format!(
+                "{:?} {:?} {:?} {:?} {:?} {:?}",
+                found.labels.as_slice(),
+                found.projection.as_slice(),
+                found.intercept,
+                found.spectrum,
+                found.report,
+                means
+            );
+            Ok(text.into_bytes())
+        });
+        job.stop_and_go_on(usize::MAX, 6);
+        job.stop_again_and_again(6);
+    }
+}
+
+fn model_bytes(parts: ModelParts) -> Vec<u8> {
+    let desk = tempfile::tempdir().unwrap();
+    let path = desk.path().join("m");
+    parts.save(&path, Precision::F32).unwrap();
+    std::fs::read(path).unwrap()
+}
+
+fn train(params: TrainParams, tuning: Tuning, stops: usize, every: usize) {
+    let (desk, data) = (tempfile::tempdir().unwrap(), data(params.head == HeadKind::Softmax));
+    let job = Job::new(desk.path(), |run| {
+        let trained = params.fit(&data, &tuning, run)?;
+        Ok(model_bytes(trained.into_parts(&data, Preprocessing::AsIs).0))
+    });
+    job.stop_and_go_on(stops, usize::MAX / 2);
+    job.stop_again_and_again(every);
+    assert!(!job.folder.exists());
+}
+
+/// Few dimensions, several panels.
+fn small(head: HeadKind) -> TrainParams {
+    let params = TrainParams::new(head);
+    let embedding = Rembrandt { panel: 3, ..params.embedding };
+    TrainParams { k: Some(6), embedding, ..params }
+}
+
+#[test]
+fn a_training_on_sampled_labels_goes_on() {
+    let sampled = Sampled { labels: 4, epochs: 2, steps: 9, ..Sampled::new(HeadKind::Independent.loss()) };
+    // No state of the head is more than a few steps old, so that so few of them lead to the end.
+    train(TrainParams { sampled: Some(sampled), ..small(HeadKind::Independent) }, Tuning::off(), 25, 9);
+}
+
+#[test]
+fn a_training_of_independent_labels_goes_on() {
+    train(small(HeadKind::Independent), Tuning::off(), 25, 100);
+}
+
+#[test]
+fn a_training_of_classes_goes_on() {
+    train(TrainParams { together: true, ..small(HeadKind::Softmax) }, Tuning::off(), 25, 9);
+}
+
+#[test]
+fn a_training_on_random_features_goes_on() {
+    let features = FeatureParams { count: 30, ..TrainParams::FEATURES };
+    train(TrainParams { features: Some(features), ..small(HeadKind::Independent) }, Tuning::off(), 25, 9);
+}
+
+#[test]
+fn a_search_for_settings_goes_on_and_chooses_the_same() {
+    let params = TrainParams { k: None, ..small(HeadKind::Independent) };
+    let tuning = Tuning { features: false, ..Tuning::within(Duration::from_secs(3600)) };
+    train(params, tuning, 12, 60);
+}
+
+#[test]
+fn time_that_is_over_stays_over() {
+    let (desk, data) = (tempfile::tempdir().unwrap(), data(false));
+    let params = small(HeadKind::LeastSquares);
+    // Nothing but the first setting is tried, in a run that was stopped and one that was not.
+    let tuning = Tuning::within(Duration::ZERO);
+    let job = Job::new(desk.path(), |run| {
+        let trained = params.fit(&data, &tuning, run)?;
+        assert!(trained.report.cut_short && trained.report.tried.len() == 1);
+        Ok(model_bytes(trained.into_parts(&data, Preprocessing::AsIs).0))
+    });
+    job.stop_and_go_on(20, 7);
+}
+
+#[test]
+fn a_forest_keeps_its_trees() {
+    let (desk, data) = (tempfile::tempdir().unwrap(), data(false));
+    let params = TreeParams::Fastxml(FastXmlParams { trees: 6, ..FastXmlParams::default() });
+    let grow = |run: &mut Run<'_>| Ok(format!("{:?}", params.fit(&data, run)?.arrays()).into_bytes());
+    let job = Job::new(desk.path(), grow);
+    let whole = job.run(None, usize::MAX).0.unwrap();
+    let pieces = job.open();
+    assert!(job.run(Some(&pieces), usize::MAX).0.unwrap() == whole);
+    assert_eq!((pieces.len(), pieces.computed()), (6, 6));
+    drop(pieces);
+    // As if it had been killed before the last two were there.
+    for tree in [2, 5] {
+        std::fs::remove_file(job.folder.join(format!("tree-{tree}.piece"))).unwrap();
+    }
+    let pieces = job.open();
+    assert!(job.run(Some(&pieces), usize::MAX).0.unwrap() == whole);
+    assert_eq!((pieces.found(), pieces.computed()), (4, 2));
+    pieces.remove().unwrap();
+}
+
+#[test]
+fn the_same_data_are_known_wherever_they_are() {
+    let desk = tempfile::tempdir().unwrap();
+    let (text, cache) = (desk.path().join("a.txt"), desk.path().join("a.rmb"));
+    let read = |content: &str| {
+        std::fs::write(&text, content).unwrap();
+        Dataset::read(&text, &Default::default(), &mut |_, _| true).unwrap().0.fingerprint()
+    };
+    let lines = "2 3 2\n0 0:1 2:0.5\n1 1:2\n";
+    let first = read(lines);
+    rembrandt::data::convert(&text, &Default::default(), &cache, &mut |_, _| true).unwrap();
+    assert_eq!(Dataset::open(&cache).unwrap().fingerprint(), first);
+    assert_eq!(read(lines), first);
+    for changed in ["2 3 2\n0 0:1 2:0.6\n1 1:2\n", "2 3 3\n0 0:1 2:0.5\n1 1:2\n", "2 3 2\n1 0:1 2:0.5\n1 1:2\n"] {
+        assert_ne!(read(changed), first, "{changed}");
+    }
+}
