@@ -36,6 +36,7 @@ mod fit;
 mod params;
 mod report;
 mod search;
+mod shortlist;
 #[cfg(test)]
 mod tests;
 mod thresholds;
