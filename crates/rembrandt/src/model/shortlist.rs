@@ -17,11 +17,8 @@ use super::open::Model;
 use super::precision::Table;
 use crate::csr::{Csr, CsrRef};
 use crate::matrix::Matrix;
-use crate::shortlist::{Linear, Lists, Rest, Shortlist, ShortlistReport, Trial, Width, choose};
+use crate::shortlist::{DECIDING, Linear, Lists, Rest, Shortlist, ShortlistReport, Trial, Width, choose};
 use crate::{Error, Result};
-
-/// Examples that the width of the search is chosen on, at most.
-const DECIDING: usize = 2000;
 
 /// What the metadata say of the lists.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

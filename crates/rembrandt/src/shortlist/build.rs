@@ -1,24 +1,16 @@
 //! The lists, from a model and its training examples.
 
-use std::collections::HashSet;
-
 use rayon::prelude::*;
 
 use super::{Linear, Rest, Shortlist, Width};
 use crate::csr::CsrRef;
-use crate::head::STRIP;
-use crate::kernel::dots::{dots, narrow};
-use crate::matrix::Matrix;
+use crate::kernel::dots::narrow;
 use crate::metrics::Best;
 
 /// Labels of a feature whose shares are computed, for each that the list keeps: those that it occurred with most often.
 const COMPUTED: usize = 4;
 /// Features of one task.
 const GRAIN: usize = 64;
-/// Operations that may be spent on labels that a feature did not occur with: a minute or so of one thread.
-const SCANNED: f64 = 1e12;
-/// Labels of a tile.
-const TILE: usize = 256;
 /// Labels of everybody's list, at most: as many as the widest search scores.
 const EVERY: usize = super::measure::WIDEST.labels;
 
@@ -41,14 +33,11 @@ impl Postings {
     pub fn build(linear: &Linear<'_>, x: CsrRef<'_>, y: CsrRef<'_>, most: usize) -> Postings {
         let (d, c) = (linear.projection.rows(), linear.c());
         let columns = Columns::new(x, d);
-        let mut lists: Vec<Vec<Entry>> = (0..d)
+        let lists: Vec<Vec<Entry>> = (0..d)
             .into_par_iter()
             .with_min_len(GRAIN)
             .map_init(Vec::new, |met, feature| list(linear, &columns, y, feature, most, met))
             .collect();
-        for (feature, others) in frequent(linear, &columns, most) {
-            merge(&mut lists[feature as usize], others, most);
-        }
         let offsets: Vec<f32> = (0..c).into_par_iter().with_min_len(1024).map(|label| linear.offset(label)).collect();
         let mut every = Best::new(EVERY);
         (0u32..).zip(&offsets).for_each(|(label, offset)| every.offer(label, *offset));
@@ -118,57 +107,6 @@ fn list(
     entries.sort_unstable_by(|a, b| (sign * b.share).total_cmp(&(sign * a.share)).then(a.label.cmp(&b.label)));
     entries.truncate(most);
     entries
-}
-
-/// The best of all labels for the most frequent features, as many as there is time for.
-fn frequent(linear: &Linear<'_>, columns: &Columns, most: usize) -> Vec<(u32, Vec<Entry>)> {
-    let (d, k) = (linear.projection.rows(), linear.k());
-    let affordable = (std::env::var("SCANNED").map_or(SCANNED, |v| v.parse().unwrap())
-        / (2.0 * linear.c() as f64 * k as f64)) as usize;
-    let mut features: Vec<u32> = (0..d as u32).filter(|f| !columns.rows(*f as usize).is_empty()).collect();
-    features.sort_by_key(|f| (std::cmp::Reverse(columns.rows(*f as usize).len()), *f));
-    features.truncate(affordable);
-    let strip = |features: &[u32]| {
-        let mut rows = Matrix::zeros(features.len(), k);
-        for (i, feature) in features.iter().enumerate() {
-            let signed = linear.projection.row(*feature as usize).iter().map(|v| v * columns.signs[*feature as usize]);
-            rows.row_mut(i).iter_mut().zip(signed).for_each(|(to, from)| *to = from);
-        }
-        let mut best = vec![Best::new(most); features.len()];
-        let (mut vectors, mut shares) = (Matrix::zeros(TILE, k), Vec::new());
-        for from in (0..linear.c()).step_by(TILE) {
-            let count = TILE.min(linear.c() - from);
-            (0..count).for_each(|i| vectors.row_mut(i).copy_from_slice(&linear.vectors.row(from + i)[..k]));
-            shares.resize(features.len() * count, 0.0);
-            dots(rows.as_slice(), &vectors.as_slice()[..count * k], k, &mut shares);
-            for (best, shares) in best.iter_mut().zip(shares.chunks(count)) {
-                (from as u32..).zip(shares).for_each(|(label, share)| best.offer(label, *share));
-            }
-        }
-        let entries = |(feature, best): (&u32, Best)| {
-            let sign = columns.signs[*feature as usize];
-            let entry = |(label, share): (u32, f32)| Entry { label, share: sign * share, once: false };
-            let finite = best.into_ranked().filter(|(_, share)| share.is_finite());
-            (*feature, finite.map(entry).collect())
-        };
-        features.iter().zip(best).map(entries).collect::<Vec<_>>()
-    };
-    features.par_chunks(STRIP).flat_map_iter(strip).collect()
-}
-
-/// Puts other labels on a list, by turns.
-fn merge(list: &mut Vec<Entry>, others: Vec<Entry>, most: usize) {
-    let mut seen = HashSet::new();
-    let mut met = std::mem::take(list).into_iter();
-    let mut others = others.into_iter();
-    while list.len() < most {
-        let (one, other) = (met.next(), others.next());
-        if one.is_none() && other.is_none() {
-            break;
-        }
-        list.extend(one.into_iter().chain(other).filter(|entry| seen.insert(entry.label)));
-    }
-    list.truncate(most);
 }
 
 /// Which examples have a feature.

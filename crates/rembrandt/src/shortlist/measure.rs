@@ -24,6 +24,8 @@ pub(crate) const WIDEST: Width = Width { probes: 512, labels: 2048 };
 const KEPT: usize = 2;
 /// The part of the precision of a scan that a shortlist must reach.
 const ENOUGH: f64 = 0.99;
+/// Examples that decide, at most: a percent of precision takes some thousands to be told.
+pub(crate) const DECIDING: usize = 5000;
 /// Ranks that count.
 const TOP: usize = 5;
 /// Labels of a tile.

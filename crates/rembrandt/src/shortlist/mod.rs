@@ -38,8 +38,8 @@ use crate::kernel::dots::dots;
 use crate::matrix::MatRef;
 
 pub(crate) use build::Postings;
+pub(crate) use measure::{DECIDING, Trial, choose};
 pub use measure::{Measured, ShortlistReport};
-pub(crate) use measure::{Trial, choose};
 pub use rest::Rest;
 pub(crate) use search::Sums;
 

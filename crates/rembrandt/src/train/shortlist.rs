@@ -5,11 +5,8 @@ use crate::csr::Csr;
 use crate::data::Dataset;
 use crate::head::{Calibration, Head};
 use crate::matrix::{MatRef, Matrix};
-use crate::shortlist::{Linear, Shortlist, ShortlistReport, Trial, choose};
+use crate::shortlist::{DECIDING, Linear, Shortlist, ShortlistReport, Trial, choose};
 use crate::{Embedding, Result};
-
-/// Examples that the width of a search is chosen on, at most.
-const MOST: usize = 2000;
 
 /// Examples that the width of a search is chosen on, and their h, as new as can be had.
 pub(super) struct Deciding {
@@ -34,7 +31,7 @@ impl Deciding {
 
     /// Some of the given examples, at equal distances.
     pub fn some(h: MatRef<'_>, rows: &[usize], fresh: bool) -> Deciding {
-        let count = rows.len().min(MOST);
+        let count = rows.len().min(DECIDING);
         let rows: Vec<usize> = (0..count).map(|i| rows[i * rows.len() / count]).collect();
         let mut some = Matrix::zeros(count, h.cols());
         rows.iter().enumerate().for_each(|(to, from)| some.row_mut(to).copy_from_slice(h.row(*from)));
