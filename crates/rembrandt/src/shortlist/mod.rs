@@ -32,6 +32,7 @@ mod search;
 #[cfg(test)]
 mod tests;
 
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::kernel::dots::dots;
@@ -95,6 +96,8 @@ pub(crate) struct Lists<'a> {
 impl Lists<'_> {
     /// What is wrong with lists from a file, for `d` features and `c` labels.
     pub fn check(&self, d: usize, c: usize) -> Result<(), &'static str> {
+        // Work of one task.
+        const CHUNK: usize = 1 << 16;
         let ends = (self.starts.first(), self.starts.last());
         if self.starts.len() != d + 2 || ends != (Some(&0), Some(&(self.labels.len() as u64))) {
             return Err("its lists of labels do not fit its features");
@@ -102,11 +105,12 @@ impl Lists<'_> {
         if !self.starts.is_sorted() || self.shares.len() != self.labels.len() || self.offsets.len() != c {
             return Err("its lists of labels contradict each other");
         }
-        if self.labels.iter().any(|label| *label as usize >= c) {
+        if self.labels.par_iter().with_min_len(CHUNK).any(|label| *label as usize >= c) {
             return Err("its lists name labels that it does not have");
         }
         const EXPONENT: u16 = 0x7f80;
-        if self.shares.iter().any(|bits| bits & EXPONENT == EXPONENT) || !self.offsets.iter().all(|v| v.is_finite()) {
+        let infinite = |bits: &u16| bits & EXPONENT == EXPONENT;
+        if self.shares.par_iter().with_min_len(CHUNK).any(infinite) || !self.offsets.iter().all(|v| v.is_finite()) {
             return Err("its lists hold numbers that are not finite");
         }
         Ok(())

@@ -56,7 +56,7 @@ impl Rest {
         let (mut square, mut right, mut count) = ([[0f64; TERMS]; TERMS], [0f64; TERMS], 0.0);
         for known in examples {
             let share = 1.0 - (known.shortlist - known.all).exp();
-            if !(share > SMALLEST) {
+            if share.is_nan() || share <= SMALLEST {
                 continue;
             }
             let (terms, log) = (rest.terms(known.h, known.shortlist), known.all + share.ln());

@@ -63,21 +63,18 @@ fn shortlists_give_the_scores_of_a_scan() {
         let model = listed.open();
         let width = Width { probes: 64, labels: 256 };
         let (scan, found) = (predict(&model, Search::Exact, 700), predict(&model, Search::Width(width), 5));
-        let mut first = 0;
+        let (mut first, mut apart) = (0, 0.0);
         for i in 0..scan.rows() {
             let all: std::collections::HashMap<u32, f32> = scan.row(i).collect();
             assert_eq!(found.labels(i).len(), 5);
             for (label, p) in found.row(i) {
-                // Of a softmax the rest is an estimate.
-                let exact = !kind.contains("softmax");
-                assert!(
-                    if exact { all[&label] == p } else { (all[&label] - p).abs() < 0.05 },
-                    "{kind} {p} {}",
-                    all[&label]
-                );
+                assert!(all[&label] == p || kind.contains("softmax"), "{kind} {p} {}", all[&label]);
+                apart += (all[&label] - p).abs() / 5.0;
             }
             first += usize::from(found.labels(i)[0] == scan.labels(i)[0]);
         }
+        // Of a softmax the rest is an estimate, and vectors of random numbers are as hard as can be.
+        assert!(apart / (scan.rows() as f32) < 0.03, "{kind}: {apart}");
         assert!(first * 10 >= scan.rows() * 9, "{kind}: {first}");
     }
 }
@@ -113,13 +110,18 @@ fn restrictions_and_added_labels_stay_right() {
         let more = Model::open(&path).unwrap();
         assert_eq!(more.shortlist_width(), listed.shortlist_width());
         let (before, after) = (predict(&listed, Search::Shortlist, 5), predict(&more, Search::Shortlist, 5));
-        let mut seen = 0;
         for i in 0..before.rows() {
             let others: Vec<u32> = after.labels(i).iter().copied().filter(|label| *label != 700).collect();
-            seen += usize::from(others.len() < 5);
+            assert!(others.len() >= 4);
             assert_eq!(others, before.labels(i)[..others.len()]);
         }
-        assert!(seen > 0, "{kind}: the new label is never found");
+        let scanned = dir.path().join("scanned.model");
+        plain.add_label("new", examples(3, 8).view()).unwrap().save(&scanned).unwrap();
+        let scanned = Model::open(&scanned).unwrap();
+        assert_eq!(predict(&more, Search::Exact, 9), predict(&scanned, Search::Exact, 9));
+        let only = || PredictOptions { labels: Some(vec![700]), ..PredictOptions::top(1) };
+        let of = |model: &Model| model.predictor(only()).unwrap().predict(examples(40, 8).view()).unwrap();
+        assert_eq!(of(&more), of(&scanned));
         // Lists can be made again, and lost again.
         let x = more.prepare(examples(50, 1).view()).unwrap();
         let mut y = Csr::new(true);
