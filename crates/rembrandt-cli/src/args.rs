@@ -20,11 +20,13 @@ mod model;
 mod train;
 mod tree;
 
-pub use bench::{BenchCommand, SolversArgs};
+pub use bench::{BenchCommand, PredictBenchArgs, SolversArgs};
 pub use compare::{CompareArgs, METHODS, Method};
 pub use generate::GenerateArgs;
 pub use method::MethodChoice;
-pub use model::{AddLabelArgs, ColumnArgs, EvalArgs, ExplainArgs, InputArgs, InputFormat, OutputFormat, PredictArgs};
+pub use model::{
+    AddLabelArgs, ColumnArgs, EvalArgs, ExplainArgs, InputArgs, InputFormat, OutputFormat, PredictArgs, ShortlistArgs,
+};
 pub use train::TrainArgs;
 
 use crate::memory::parse_size;
@@ -94,6 +96,8 @@ pub enum Command {
     Explain(ExplainArgs),
     /// Add a label to a model from a few examples, without training it again
     AddLabel(AddLabelArgs),
+    /// Give a model lists of likely labels, so that prediction need not score all labels
+    Shortlist(ShortlistArgs),
     /// Embed the labels of a data set
     Embed(Box<EmbedArgs>),
     /// Turn text into a cache file that opens at once and may be larger than memory

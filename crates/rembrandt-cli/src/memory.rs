@@ -35,6 +35,12 @@ pub fn cpu_seconds() -> Option<f64> {
     (ticks.len() == 2).then(|| ticks.iter().sum::<f64>() / 100.0)
 }
 
+/// Seconds that this thread has computed, to the nanosecond; absent where the system does not say.
+pub fn thread_seconds() -> Option<f64> {
+    let stat = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    Some(stat.split_whitespace().next()?.parse::<f64>().ok()? / 1e9)
+}
+
 /// How much memory may still be used, and what can be done about it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limit {

@@ -48,6 +48,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             intercept: vec![0.0; k],
             spectrum: vec![1.0; k],
             head: Head::Logistic { features: None, model: Logistic { loss, weights: matrix(c, k + 1) }, blend: 1.0 },
+            shortlist: None,
             trees: None,
             calibration: Calibration::identity(loss),
             thresholds: vec![0.5; c],

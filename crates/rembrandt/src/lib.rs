@@ -51,6 +51,7 @@
 //! | [`data`] | readers, chunks, the cache file, and [`Examples`], the trait through which algorithms see data |
 //! | [`embed`] | [`Rembrandt`]: parameters, algorithm, report; and other linear methods to compare it with |
 //! | [`head`] | from the embedding to scores and probabilities: least squares, logistic regression, cross-fitting |
+//! | [`shortlist`] | prediction that does not touch every label |
 //! | [`train`] | all of training: the search for settings, embedding, head, calibration, thresholds |
 //! | [`reproduce`] | the paper's experiments, with the authors' settings and figures |
 //! | [`tree`] | classifiers that go down trees: the systems that the paper compares with |
@@ -77,6 +78,7 @@ pub mod model;
 mod pieces;
 pub mod reproduce;
 mod run;
+pub mod shortlist;
 pub mod solve;
 pub mod train;
 pub mod tree;

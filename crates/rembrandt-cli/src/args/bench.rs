@@ -4,12 +4,40 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::ReadArgs;
+use super::{InputArgs, ReadArgs};
 
 #[derive(Subcommand)]
 pub enum BenchCommand {
     /// Find the same embedding with the paper's procedure and with the few-pass solver, side by side
     Solvers(SolversArgs),
+    /// Predict with a scan of all labels and with shortlists of several lengths, side by side, on one thread
+    Predict(PredictBenchArgs),
+}
+
+#[derive(Args)]
+#[command(after_help = "Example:\n  rembrandt bench predict model.rmb test.txt.zst --probes 16,32,64,128")]
+pub struct PredictBenchArgs {
+    /// Model file with lists of likely labels: `rembrandt shortlist` gives them to one that has none
+    pub model: PathBuf,
+    /// Labelled examples; - for standard input
+    pub test: PathBuf,
+    /// Labels read from the list of each feature, separated by commas; four times as many are scored
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "16,32,64,128")]
+    pub probes: Vec<usize>,
+    /// Examples to predict: the first ones that have a label and a feature that the model knows
+    #[arg(long, value_name = "N", default_value_t = 2000)]
+    pub rows: usize,
+    /// Of these, examples to predict one at a time
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub singles: usize,
+    #[command(flatten)]
+    pub input_args: InputArgs,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// Print no progress
+    #[arg(short, long)]
+    pub quiet: bool,
 }
 
 #[derive(Args)]

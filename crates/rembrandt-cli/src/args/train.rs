@@ -120,6 +120,9 @@ pub struct HeadArgs {
     #[arg(long, value_name = "A,B", num_args = 0..=1, require_equals = true, default_missing_value = "other",
           value_parser = parse_propensity)]
     pub propensity: Option<Propensity>,
+    /// Make no lists of likely labels: prediction then scores all labels, however many there are
+    #[arg(long)]
+    no_shortlist: bool,
     /// File with what a mistake on each label counts, one number per line
     #[arg(long, value_name = "FILE")]
     pub label_weights: Option<PathBuf>,
@@ -200,6 +203,7 @@ impl TrainArgs {
         params.atoms = head.atoms;
         params.together = head.copies_together;
         params.propensity = head.propensity;
+        params.shortlist = params.shortlist.filter(|_| !head.no_shortlist);
         params.features = head.random_features.and_then(|given| given.0);
         params.logistic.ridge = head.head_ridge.unwrap_or(params.logistic.ridge);
         let sampled = |labels| Sampled { labels, ..Sampled::new(kind.loss()) };

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use rembrandt::Error;
 use rembrandt::csr::Csr;
-use rembrandt::data::Input;
 use rembrandt::data::records::read_records;
 use rembrandt::data::text::read_rows;
 use rembrandt::model::{Model, Preprocessing};
@@ -22,10 +21,7 @@ pub fn run(args: &AddLabelArgs) -> anyhow::Result<()> {
     let mut display = Display::new(args.quiet);
     let mut x = Csr::new(false);
     let read = stream(&model, &args.examples, &args.input_args, &mut display, |batch: &Batch<'_>| {
-        let rows = match batch.input {
-            Input::Rows { x, .. } => model.prepare(x)?,
-            Input::Texts { texts, .. } => model.prepare_texts(texts)?,
-        };
+        let rows = batch.prepare(&model)?;
         x.extend_rows(rows.view(), 0, rows.rows());
         Ok(())
     });

@@ -1,5 +1,7 @@
 //! `rembrandt bench`: parts of this program, measured against each other.
 
+pub mod predict;
+
 use std::io::Write;
 use std::path::Path;
 use std::time::Instant;

@@ -35,9 +35,10 @@ pub fn run(args: &EvalArgs) -> anyhow::Result<()> {
     let background = model.background();
     let mut evaluator = Evaluator::new(shape.c, settings)?.trained_on(&background.counts, background.examples)?;
     // Two questions: which five labels are best, and which are probable enough to be predicted.
-    let best = model.predictor(PredictOptions::top(TOP))?;
-    let probable =
-        model.predictor(PredictOptions { top: MOST_PREDICTED, threshold: Some(args.threshold), labels: None })?;
+    let search = super::predict::search(args.exact);
+    let best = model.predictor(PredictOptions { search, ..PredictOptions::top(TOP) })?;
+    let threshold = Some(args.threshold);
+    let probable = model.predictor(PredictOptions { threshold, search, ..PredictOptions::top(MOST_PREDICTED) })?;
     let mut display = Display::new(args.quiet);
     let (mut predicting, mut labelled) = (Duration::ZERO, 0);
     let read = stream(&model, &args.test, &args.input_args, &mut display, |batch: &Batch<'_>| {

@@ -12,6 +12,7 @@ mod inspect;
 mod neighbors;
 mod predict;
 mod reproduce;
+mod shortlist;
 mod stream;
 mod train;
 
@@ -32,6 +33,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::Eval(args) => eval::run(args),
         Command::Explain(args) => explain::run(args),
         Command::AddLabel(args) => add_label::run(args),
+        Command::Shortlist(args) => shortlist::run(args),
         Command::Embed(args) => embed::run(args),
         Command::Convert(args) => convert::run(args),
         Command::Inspect(args) => inspect::run(args),
@@ -39,6 +41,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::Compare(args) => compare::run(args, arguments.threads),
         Command::Generate(args) => generate::run(args),
         Command::Bench(BenchCommand::Solvers(args)) => bench::solvers(args),
+        Command::Bench(BenchCommand::Predict(args)) => bench::predict::run(args),
         Command::Reproduce(args) => reproduce::run(args),
     };
     match arguments.threads {

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use rembrandt::csr::Csr;
 use rembrandt::data::{Input, InputKind, Known, KnownIds, NameIndex, read_input};
 use rembrandt::model::{Model, Predictions, Predictor, Preprocessing};
 use rembrandt::{Error, Result};
@@ -16,6 +17,14 @@ pub struct Batch<'a> {
 }
 
 impl Batch<'_> {
+    /// The examples, ready for the projection.
+    pub fn prepare(&self, model: &Model) -> Result<Csr> {
+        match self.input {
+            Input::Rows { x, .. } => model.prepare(x),
+            Input::Texts { texts, .. } => model.prepare_texts(texts),
+        }
+    }
+
     /// The most probable labels of each.
     pub fn predict(&self, predictor: &Predictor<'_>) -> Result<Predictions> {
         match self.input {
@@ -23,6 +32,19 @@ impl Batch<'_> {
             Input::Texts { texts, .. } => predictor.predict_texts(texts),
         }
     }
+}
+
+/// All examples of a file, ready for the projection, and their labels.
+pub fn prepared(model: &Model, path: &Path, args: &InputArgs, display: &mut Display) -> Result<(Csr, Csr)> {
+    let (mut all_x, mut all_y) = (Csr::new(false), Csr::new(true));
+    stream(model, path, args, display, |batch: &Batch<'_>| {
+        let x = batch.prepare(model)?;
+        all_x.extend_rows(x.view(), 0, x.rows());
+        let y = batch.input.labels();
+        all_y.extend_rows(y, 0, y.rows());
+        Ok(())
+    })?;
+    Ok((all_x, all_y))
 }
 
 /// How examples for a model are read.

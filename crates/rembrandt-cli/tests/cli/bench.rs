@@ -1,4 +1,4 @@
-//! `rembrandt bench` and the choice of solvers.
+//! `rembrandt bench`, the choice of solvers, and shortlists.
 
 use crate::common::Desk;
 
@@ -37,4 +37,35 @@ fn the_paper_brings_its_settings_unless_told_otherwise() {
     let refused = desk.refused("embed train.txt -k 4 --solver few-pass --preconditioner none -o out");
     assert!(refused.contains("--preconditioner: none leaves few-pass nothing"), "{refused}");
     desk.ok("train train.txt --solver few-pass --no-tune -k 4 -q -o model");
+}
+
+#[test]
+fn models_get_shortlists_which_are_measured_and_can_be_left_aside() {
+    let desk = Desk::with_model();
+    let refused = desk.refused("bench predict m.rmb train.txt -q");
+    assert!(refused.contains("m.rmb: has no lists of likely labels"), "{refused}");
+    let made = desk.json("shortlist m.rmb train.txt --held-out train.txt --json -q -o s.rmb");
+    assert_eq!(made["shortlist"]["used"], true, "{made}");
+    assert!(made["entries"].as_u64() > Some(0), "{made}");
+    assert!(desk.ok("inspect s.rmb").stdout.contains("shortlist"));
+    assert_eq!(desk.json("inspect s.rmb --json")["shortlist"]["probes"], 64);
+
+    // So few labels are all on every shortlist, and nothing may change.
+    let predictions = |options: &str| desk.ok(&format!("predict {options} --top 5 -q")).stdout;
+    assert_eq!(predictions("s.rmb train.txt"), predictions("m.rmb train.txt"));
+    assert_eq!(predictions("s.rmb train.txt --exact"), predictions("m.rmb train.txt"));
+    let [exact, short] = ["--exact", ""].map(|option| desk.json(&format!("eval s.rmb train.txt {option} --json -q")));
+    assert_eq!(exact["p@1"], short["p@1"]);
+
+    let json = desk.json("bench predict s.rmb train.txt --probes 1,2 --rows 50 --json -q");
+    let results = json["results"].as_array().unwrap();
+    assert_eq!((json["rows"].as_u64(), results.len()), (Some(50), 4));
+    assert_eq!((results[0]["exact"].as_bool(), results[0]["recall"].as_f64()), (Some(true), Some(1.0)));
+    let recall: Vec<f64> = results[1..].iter().map(|r| r["recall"].as_f64().unwrap()).collect();
+    assert!(recall.is_sorted() && recall[2] == 1.0, "{recall:?}");
+    let text = desk.ok("bench predict s.rmb train.txt --probes 2 -q").stdout;
+    assert!(text.contains("all labels") && text.contains("64 (the model's)"), "{text}");
+    assert!(desk.refused("bench predict s.rmb train.txt --rows 0").contains("--rows: "));
+    assert!(desk.refused("bench predict s.rmb train.txt --probes 0").contains("--probes: "));
+    assert!(desk.refused("shortlist m.rmb - --held-out - -o t.rmb").contains("--held-out: "));
 }

@@ -49,6 +49,8 @@ pub(crate) use part::Part;
 pub(crate) use pursuit::{Dictionary, Pursuit};
 pub use sampled::Sampled;
 
+use std::borrow::Cow;
+
 use crate::matrix::{MatRef, Matrix};
 use crate::solve::orth;
 
@@ -74,6 +76,23 @@ pub enum Head {
 }
 
 impl Head {
+    /// The vector of each label whose inner product with h, or with (h, 1), is its score; absent for heads whose scores
+    /// are no such products.
+    pub(crate) fn vectors<'a>(&'a self, labels: &'a Matrix) -> Option<Cow<'a, Matrix>> {
+        match self {
+            Head::LeastSquares => Some(Cow::Borrowed(labels)),
+            Head::Logistic { features: None, model, blend } => {
+                Some(Cow::Owned(blended(&model.weights, labels, *blend)))
+            }
+            Head::Pursuit { .. } | Head::Logistic { .. } => None,
+        }
+    }
+
+    /// Whether labels have such vectors.
+    pub(crate) fn is_linear(&self) -> bool {
+        matches!(self, Head::LeastSquares | Head::Logistic { features: None, .. })
+    }
+
     /// Scores of every label for the rows of `h`. `labels` is the embedding of the labels.
     ///
     /// # Panics
@@ -104,4 +123,14 @@ pub(crate) fn add_scaled(to: &mut Matrix, factor: f32, from: &Matrix) {
     use rayon::prelude::*;
     let pairs = to.as_mut_slice().par_iter_mut().with_min_len(4096).zip(from.as_slice());
     pairs.for_each(|(to, from)| *to += factor * from);
+}
+
+/// W + blend·[E, 0]: the same scores as those of W with the blend, in one product.
+fn blended(weights: &Matrix, labels: &Matrix, blend: f32) -> Matrix {
+    let mut sum = weights.clone();
+    for label in 0..labels.rows() {
+        let pairs = sum.row_mut(label).iter_mut().zip(labels.row(label));
+        pairs.for_each(|(w, e)| *w = (f64::from(*w) + f64::from(blend) * f64::from(*e)) as f32);
+    }
+    sum
 }

@@ -34,6 +34,14 @@ impl Number for u16 {
     }
 }
 
+/// The bits of the nearest bfloat16 of a finite number; of two equally near ones, the even one.
+pub(crate) fn narrow(value: f32) -> u16 {
+    let bits = value.to_bits();
+    let rounded = ((bits + 0x7fff + (bits >> 16 & 1)) >> 16) as u16;
+    // A number beyond the largest must not become infinite.
+    if rounded & 0x7fff == 0x7f80 { rounded - 1 } else { rounded }
+}
+
 /// out ← A·Bᵀ for row-major A and B whose rows have `width` numbers. One thread.
 ///
 /// # Panics

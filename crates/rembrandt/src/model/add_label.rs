@@ -27,7 +27,6 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use super::layout::Layout;
 use super::names;
 use super::open::Model;
 use crate::csr::CsrRef;
@@ -174,42 +173,26 @@ impl ModelUpdate<'_> {
     /// there before, and the path may be that of the model itself.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let model = self.model;
-        let stored = model.stored();
-        let shape = model.shape();
-        let mut description = stored.description.clone();
-        description.added += 1;
+        let mut layout = model.layout();
+        layout.description.added += 1;
+        layout.size.0 += 1;
         let mut background = model.background().clone();
         background.counts.push(self.examples);
+        layout.background = &background;
         let thresholds = [model.thresholds(), &[DEFAULT_THRESHOLD]].concat();
+        layout.thresholds = &thresholds;
         let added_weights = [model.added_weights().as_slice(), &self.weights].concat();
-        let labels = [stored.labels, &description.precision.encode(&self.embedding)].concat();
+        layout.added_weights = &added_weights;
+        let row = layout.description.precision.encode(&self.embedding);
+        layout.labels = Cow::Owned([&layout.labels[..], &row].concat());
         // A model without names calls its labels by their numbers.
         let mut label_names = match model.label_names() {
             Some(names) => names.text().to_owned(),
-            None => names::lines((0..shape.c).map(|id| id.to_string())),
+            None => names::lines((0..model.shape().c).map(|id| id.to_string())),
         };
         label_names.push_str(&self.name);
         label_names.push('\n');
-        let idf = model.idf();
-        let layout = Layout {
-            description,
-            params: model.params(),
-            report: model.report(),
-            size: (shape.c + 1, shape.d, shape.k),
-            background: &background,
-            spectrum: model.spectrum(),
-            intercept: model.intercept(),
-            thresholds: &thresholds,
-            idf,
-            directions: stored.directions.map(|(bytes, phases)| (Cow::Borrowed(bytes), phases)),
-            added_weights: &added_weights,
-            labels: Cow::Owned(labels),
-            projection: Cow::Borrowed(stored.projection),
-            weights: stored.weights.map(Cow::Borrowed),
-            trees: Vec::new(),
-            label_names: Some(Cow::Owned(label_names)),
-            feature_names: model.feature_names().map(|names| Cow::Borrowed(names.text())),
-        };
+        layout.label_names = Some(Cow::Owned(label_names));
         layout.write(path.as_ref())
     }
 }

@@ -15,7 +15,7 @@
 
 use super::layout::HeadKind;
 use super::open::Model;
-use super::predict::PredictOptions;
+use super::predict::{PredictOptions, Search};
 use super::score::{Scored, Scorer};
 use crate::csr::{Csr, CsrRef};
 use crate::head::{Loss, STRIP};
@@ -87,7 +87,8 @@ impl Model {
         // Under softmax the others matter.
         let alone = self.calibration().loss == Loss::Independent || label >= self.shape().c - self.added();
         let labels = alone.then(|| vec![label as u32]);
-        let predictor = self.predictor(PredictOptions { top: self.shape().c, threshold: None, labels })?;
+        let predictor =
+            self.predictor(PredictOptions { top: self.shape().c, threshold: None, labels, search: Search::Exact })?;
         let found = predictor.predict_prepared(x);
         Ok(found.row(0).find(|(id, _)| *id as usize == label).map_or(0.0, |(_, p)| p))
     }
@@ -114,10 +115,10 @@ impl Model {
     /// Base and shares by taking each feature away.
     fn differences(&self, x: CsrRef<'_>, label: usize) -> (f64, Vec<(u32, f32, f64)>) {
         let entries: Vec<(usize, f32)> = x.entries(0).collect();
-        let scorer = Scorer::new(self, Some(vec![label as u32]));
+        let scorer = Scorer::new(self, Some(vec![label as u32]), Search::Exact, 1);
         let score = |h: &Matrix| -> Vec<f64> {
             let one = |scored: Scored| scored.best.into_ranked().map(|(_, score)| f64::from(score)).sum();
-            scorer.score(h, 1).into_iter().map(one).collect()
+            scorer.all(h, 1).into_iter().map(one).collect()
         };
         let whole = score(&self.place(x))[0];
         let mut contributions = Vec::with_capacity(entries.len());

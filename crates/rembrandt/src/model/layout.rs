@@ -13,6 +13,9 @@
 //! | `labels` | f32 or bf16 | c×k | one row per label |
 //! | `projection` | f32 or bf16 | d×k | one row per feature |
 //! | `weights` | f32 or bf16 | (c−a)×(k+1) or (c−a)×(f+1) | logistic head, if it is one; the constant last |
+//! | `shortlist_starts` | u64 | d+2 | lists of likely labels, if there are any: where that of each feature begins |
+//! | `shortlist_labels`, `shortlist_shares` | u32, bf16 | | the labels on them, and what a feature says for each |
+//! | `shortlist_offsets`, `shortlist_direction` | f32 | c−a, k | see [`shortlist`](crate::shortlist) |
 //! | arrays of trees | u32 or f32 | | in place of an embedding, see [`tree`](crate::tree) |
 //! | `label_names`, `feature_names` | u8 | | one per line, when known |
 //!
@@ -20,7 +23,7 @@
 //!
 //! The metadata hold `format`, `format_version`, `model` (what kinds of parts there are), `params` and `report`, the
 //! last three JSON. Version 2 adds the pursuit, a head without weights, and trees; all other files remain version 1, which every
-//! reader opens. Without random features the weights contain the share of E that the head blends in, so that
+//! reader opens, also with lists, which older ones do not look at. Without random features the weights contain the share of E that the head blends in, so that
 //! a score is one inner product.
 
 use std::borrow::Cow;
@@ -33,9 +36,11 @@ use serde_json::Value;
 use super::container::{self, Format, Tensor};
 use super::parts::Background;
 use super::precision::Precision;
+use super::shortlist::ShortlistKind;
 use crate::Result;
 use crate::data::featurizer::FeaturizerParams;
 use crate::head::Calibration;
+use crate::shortlist::Lists;
 use crate::tree::{Array, Arrays, TreeMethod};
 
 /// Files say the oldest version that knows all that is in them.
@@ -90,6 +95,8 @@ pub(super) struct Description {
     pub examples: u64,
     pub words: [bool; 2],
     pub added: usize,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shortlist: Option<ShortlistKind>,
 }
 
 /// All that goes into a model file, the large matrices as bytes already.
@@ -109,6 +116,8 @@ pub(super) struct Layout<'a> {
     pub labels: Cow<'a, [u8]>,
     pub projection: Cow<'a, [u8]>,
     pub weights: Option<Cow<'a, [u8]>>,
+    /// Lists of likely labels, and the direction of the rest.
+    pub shortlist: Option<(Lists<'a>, &'a [f32])>,
     pub trees: Arrays<'a>,
     pub label_names: Option<Cow<'a, str>>,
     pub feature_names: Option<Cow<'a, str>>,
@@ -123,14 +132,23 @@ impl Layout<'_> {
         let background = self.background;
         let tensor = |name, dtype, shape, bytes| Tensor { name, dtype, shape, bytes };
         let small = |name, shape, numbers| tensor(name, "F32", shape, bytemuck::cast_slice::<f32, u8>(numbers));
-        let mut tensors = vec![
-            tensor("counts", "U64", vec![c], bytemuck::cast_slice(&background.counts)),
+        let mut tensors = vec![tensor("counts", "U64", vec![c], bytemuck::cast_slice(&background.counts))];
+        if let Some((lists, _)) = &self.shortlist {
+            tensors.push(tensor("shortlist_starts", "U64", vec![d + 2], bytemuck::cast_slice(lists.starts)));
+        }
+        tensors.extend([
             tensor("spectrum", "F64", vec![k], bytemuck::cast_slice(self.spectrum)),
             small("intercept", vec![k], self.intercept),
             small("mean", vec![k], &background.mean),
             small("covariance", vec![k, k], background.covariance.as_slice()),
             small("thresholds", vec![c], self.thresholds),
-        ];
+        ]);
+        if let Some((lists, direction)) = &self.shortlist {
+            let labels = bytemuck::cast_slice(lists.labels);
+            tensors.push(tensor("shortlist_labels", "U32", vec![lists.labels.len()], labels));
+            tensors.push(small("shortlist_offsets", vec![trained], lists.offsets));
+            tensors.push(small("shortlist_direction", vec![direction.len()], direction));
+        }
         if let Some(idf) = self.idf {
             tensors.push(small("idf", vec![idf.len()], idf));
         }
@@ -154,6 +172,10 @@ impl Layout<'_> {
         tensors.push(tensor("projection", dtype, vec![d, k], &self.projection));
         if let Some(weights) = &self.weights {
             tensors.push(tensor("weights", dtype, vec![trained, width], weights));
+        }
+        if let Some((lists, _)) = &self.shortlist {
+            let shares = bytemuck::cast_slice(lists.shares);
+            tensors.push(tensor("shortlist_shares", "BF16", vec![lists.shares.len()], shares));
         }
         for (name, text) in [("label_names", &self.label_names), ("feature_names", &self.feature_names)] {
             if let Some(text) = text {

@@ -10,6 +10,7 @@
 //! | `place` | from examples to h |
 //! | `precision` | large matrices in `f32` or bfloat16, used in place |
 //! | `predict`, `score` | [`Predictor`]: the most probable labels of examples |
+//! | `shortlist` | lists of likely labels in a file, and [`ShortlistUpdate`]: a model that gets them |
 //! | `pursuit` | the rows that a matching pursuit chooses from |
 //! | `explain` | [`Explanation`]: which features made a label probable |
 //! | `add_label` | [`ModelUpdate`]: a label more, from a few examples, without training |
@@ -33,6 +34,7 @@
 //!     intercept: vec![-1.0; 2],
 //!     spectrum: vec![1.0; 2],
 //!     head: Head::LeastSquares,
+//!     shortlist: None,
 //!     trees: None,
 //!     calibration: Calibration::identity(Loss::Independent),
 //!     thresholds: vec![0.5; 2],
@@ -76,6 +78,7 @@ mod precision;
 mod predict;
 mod pursuit;
 mod score;
+mod shortlist;
 #[cfg(test)]
 mod tests;
 
@@ -90,4 +93,5 @@ pub use neighbors::Neighbor;
 pub use open::{Model, ModelShape};
 pub use parts::{Background, ModelParts, Preprocessing};
 pub use precision::{Precision, Table};
-pub use predict::{PredictOptions, Predictions, Predictor, Threshold};
+pub use predict::{PredictOptions, Predictions, Predictor, Search, Threshold};
+pub use shortlist::ShortlistUpdate;

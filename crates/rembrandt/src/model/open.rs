@@ -1,5 +1,6 @@
 //! A model file, mapped: its large matrices stay where they are, everything is checked once.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use memmap2::Mmap;
@@ -7,13 +8,15 @@ use safetensors::Dtype;
 use serde_json::Value;
 
 use super::container::{self, Container, damaged};
-use super::layout::{Description, FORMAT, HeadKind, PreprocessingKind};
+use super::layout::{Description, FORMAT, HeadKind, Layout, PreprocessingKind};
 use super::names::{self, Names};
 use super::parts::{Background, Preprocessing, finite};
 use super::precision::{Place, Precision, Table};
+use super::shortlist::StoredLists;
 use crate::data::featurizer::{Featurizer, FeaturizerParts, SparseTransform, Weighting};
 use crate::head::Calibration;
 use crate::matrix::Matrix;
+use crate::shortlist::{Lists, Width};
 use crate::tree::{self, Trees};
 use crate::{Error, Result, mapped};
 
@@ -39,6 +42,7 @@ pub struct Model {
     projection: Place,
     weights: Option<Place>,
     random: Option<(Place, Vec<f32>)>,
+    shortlist: Option<StoredLists>,
     trees: Option<Trees>,
     added_weights: Matrix,
     intercept: Vec<f32>,
@@ -95,6 +99,7 @@ impl Model {
         }
         // The first tensor with a place for every label: it proves that there are so many.
         let counts = file.vector("counts", Dtype::U64, c)?;
+        let shortlist = StoredLists::find(&file, &map, &description, (d, c - added, k))?;
         let trees = method.map(|method| Trees::from_arrays(method, &Stored32(&file), (d, c))).transpose();
         let trees = trees.map_err(|what| damaged(path, &what))?;
         let added_weights = if added > 0 { file.matrix("added_weights")? } else { Matrix::zeros(0, k + 1) };
@@ -132,6 +137,7 @@ impl Model {
             projection,
             weights,
             random,
+            shortlist,
             trees,
             added_weights,
             intercept,
@@ -194,6 +200,16 @@ impl Model {
     /// Directions and phases of the random features of the head.
     pub(super) fn random_features(&self) -> Option<(Table<'_>, &[f32])> {
         self.random.as_ref().map(|(directions, phases)| (directions.look(&self.map), &phases[..]))
+    }
+
+    /// The lists of likely labels, if there are any, and how to search them.
+    pub(super) fn lists(&self) -> Option<(Lists<'_>, &StoredLists)> {
+        self.shortlist.as_ref().map(|stored| (stored.look(&self.map), stored))
+    }
+
+    /// How wide a search for likely labels is, in a model that has lists of them.
+    pub fn shortlist_width(&self) -> Option<Width> {
+        self.shortlist.as_ref().map(StoredLists::width)
     }
 
     /// The trees, of a model that has them instead of an embedding.
@@ -293,25 +309,30 @@ impl Model {
         names::find_label(text, self.shape.c, self.label_names.as_ref().map(|names| |id: usize| names.name(id)))
     }
 
-    /// What kinds of parts there are, and the bytes of the large ones: for writing them unchanged.
-    pub(super) fn stored(&self) -> Stored<'_> {
-        Stored {
-            description: &self.description,
-            labels: self.labels.bytes(&self.map),
-            projection: self.projection.bytes(&self.map),
-            weights: self.weights.as_ref().map(|weights| weights.bytes(&self.map)),
-            directions: self.random.as_ref().map(|(place, phases)| (place.bytes(&self.map), &phases[..])),
+    /// All that the file holds, for writing it again with changes. A model of trees has no use for that.
+    pub(super) fn layout(&self) -> Layout<'_> {
+        let bytes = |place: &Place| Cow::Borrowed(place.bytes(&self.map));
+        Layout {
+            description: self.description.clone(),
+            params: &self.params,
+            report: &self.report,
+            size: (self.shape.c, self.shape.d, self.shape.k),
+            background: &self.background,
+            spectrum: &self.spectrum,
+            intercept: &self.intercept,
+            thresholds: &self.thresholds,
+            idf: self.idf(),
+            directions: self.random.as_ref().map(|(place, phases)| (bytes(place), &phases[..])),
+            added_weights: self.added_weights.as_slice(),
+            labels: bytes(&self.labels),
+            projection: bytes(&self.projection),
+            weights: self.weights.as_ref().map(bytes),
+            shortlist: self.lists().map(|(lists, stored)| (lists, stored.direction())),
+            trees: Vec::new(),
+            label_names: self.label_names.as_ref().map(|names| Cow::Borrowed(names.text())),
+            feature_names: self.feature_names.as_ref().map(|names| Cow::Borrowed(names.text())),
         }
     }
-}
-
-/// The parts of a file as they lie in it.
-pub(super) struct Stored<'a> {
-    pub description: &'a Description,
-    pub labels: &'a [u8],
-    pub projection: &'a [u8],
-    pub weights: Option<&'a [u8]>,
-    pub directions: Option<(&'a [u8], &'a [f32])>,
 }
 
 /// The arrays of trees, as a file holds them.

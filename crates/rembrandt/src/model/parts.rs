@@ -8,11 +8,13 @@ use serde_json::Value;
 use super::layout::{Description, HeadKind, Layout, PreprocessingKind};
 use super::names;
 use super::precision::Precision;
+use super::shortlist::{ShortlistKind, direction};
 use crate::data::Dataset;
 use crate::data::featurizer::{Featurizer, SparseTransform};
 use crate::head::{Calibration, Head, Loss};
 use crate::matrix::Matrix;
 use crate::metrics::DEFAULT_THRESHOLD;
+use crate::shortlist::Shortlist;
 use crate::tree::{TreeMethod, Trees};
 use crate::{Error, Examples, Result, Side};
 
@@ -67,6 +69,8 @@ pub struct ModelParts {
     pub spectrum: Vec<f64>,
     /// From h to scores.
     pub head: Head,
+    /// Lists of likely labels, for prediction that does not touch every label.
+    pub shortlist: Option<Shortlist>,
     /// Trees in place of embedding and head, which are then empty: see [`of_trees`](ModelParts::of_trees).
     pub trees: Option<Trees>,
     /// From scores to probabilities.
@@ -111,6 +115,7 @@ impl ModelParts {
             intercept: Vec::new(),
             spectrum: Vec::new(),
             head: Head::LeastSquares,
+            shortlist: None,
             trees: Some(trees),
             calibration: Calibration::identity(loss),
             thresholds: vec![DEFAULT_THRESHOLD; shape.c],
@@ -143,9 +148,7 @@ impl ModelParts {
                 let trees = self.trees.as_ref().map(|trees| HeadKind::Trees { method: trees.method() });
                 (trees.unwrap_or(HeadKind::LeastSquares), None, None)
             }
-            Head::Logistic { features: None, model, blend } => {
-                (HeadKind::Linear, Some(Cow::Owned(blended(&model.weights, &self.labels, *blend))), None)
-            }
+            Head::Logistic { features: None, .. } => (HeadKind::Linear, self.head.vectors(&self.labels), None),
             Head::Logistic { features: Some(features), model, blend } => {
                 let directions = bytemuck::cast_slice(features.directions.as_slice());
                 let kind = HeadKind::RandomFeatures { blend: *blend };
@@ -165,6 +168,7 @@ impl ModelParts {
             examples: self.background.examples,
             words: self.background.words,
             added: 0,
+            shortlist: self.shortlist.as_ref().map(ShortlistKind::of),
         };
         let layout = Layout {
             description,
@@ -181,6 +185,7 @@ impl ModelParts {
             labels: precision.encode(self.labels.as_slice()),
             projection: precision.encode(self.projection.as_slice()),
             weights: weights.as_ref().map(|weights| precision.encode(weights.as_slice())),
+            shortlist: self.shortlist.as_ref().map(|shortlist| (shortlist.lists(), direction(shortlist))),
             trees: self.trees.as_ref().map_or_else(Vec::new, Trees::arrays),
             label_names,
             feature_names,
@@ -221,12 +226,17 @@ impl ModelParts {
                 rows == k && phases && (model.weights.rows(), model.weights.cols()) == (c, width + 1)
             }
         };
+        let lists = |shortlist: &Shortlist| {
+            let sound = shortlist.lists().check(d, c).is_ok() && shortlist.rest.iter().all(|rest| rest.is_sound(k));
+            sound && self.head.is_linear() && self.trees.is_none()
+        };
         let (names, features) = (&self.label_names, &self.feature_names);
         let checks = [
             ("projection", self.projection.cols() == k),
             ("intercept", self.intercept.len() == k),
             ("spectrum", self.spectrum.len() == k),
             ("head", head),
+            ("shortlist", self.shortlist.as_ref().is_none_or(lists)),
             ("thresholds", self.thresholds.len() == c),
             ("counts", self.background.counts.len() == c),
             ("mean", self.background.mean.len() == k),
@@ -283,14 +293,4 @@ impl ModelParts {
 
 pub(super) fn finite(numbers: &[f32]) -> bool {
     numbers.iter().all(|v| v.is_finite())
-}
-
-/// W + blend·[E, 0]: the same scores as those of W with the blend, in one product.
-fn blended(weights: &Matrix, labels: &Matrix, blend: f32) -> Matrix {
-    let mut sum = weights.clone();
-    for label in 0..labels.rows() {
-        let pairs = sum.row_mut(label).iter_mut().zip(labels.row(label));
-        pairs.for_each(|(w, e)| *w = (f64::from(*w) + f64::from(blend) * f64::from(*e)) as f32);
-    }
-    sum
 }

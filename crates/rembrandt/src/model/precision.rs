@@ -8,7 +8,7 @@ use safetensors::Dtype;
 use serde::{Deserialize, Serialize};
 
 use super::container::{Container, damaged};
-use crate::kernel::dots::{Number, dots};
+use crate::kernel::dots::{Number, dots, narrow};
 use crate::{Result, matrix::MatRef};
 
 /// How the large matrices of a model are stored.
@@ -43,19 +43,11 @@ impl Precision {
         match self {
             Precision::F32 => Cow::Borrowed(bytemuck::cast_slice(numbers)),
             Precision::Bf16 => {
-                let bits: Vec<u16> = numbers.par_iter().with_min_len(4096).map(|v| to_bf16(*v)).collect();
+                let bits: Vec<u16> = numbers.par_iter().with_min_len(4096).map(|v| narrow(*v)).collect();
                 Cow::Owned(bytemuck::cast_slice(&bits).to_vec())
             }
         }
     }
-}
-
-/// The bits of the nearest bfloat16 of a finite number; of two equally near ones, the even one.
-fn to_bf16(value: f32) -> u16 {
-    let bits = value.to_bits();
-    let rounded = ((bits + 0x7fff + (bits >> 16 & 1)) >> 16) as u16;
-    // A number beyond the largest must not become infinite.
-    if rounded & 0x7fff == 0x7f80 { rounded - 1 } else { rounded }
 }
 
 /// Where a matrix lies in a file.
@@ -205,7 +197,7 @@ mod tests {
         fn bfloat16_is_the_nearest_and_even_of_two(bits in any::<u32>()) {
             let value = f32::from_bits(bits);
             prop_assume!(value.is_finite());
-            let found = to_bf16(value);
+            let found = narrow(value);
             let wide = |bits: u16| f64::from(bits.widen());
             prop_assert!(wide(found).is_finite());
             let distance = (wide(found) - f64::from(value)).abs();
@@ -219,12 +211,12 @@ mod tests {
     #[test]
     fn bfloat16_of_known_numbers() {
         for value in [0.0f32, -0.0, 1.0, -2.5, 3.0e38, f32::MIN_POSITIVE] {
-            let wide = to_bf16(value).widen();
+            let wide = narrow(value).widen();
             assert!((wide - value).abs() <= value.abs() / 256.0 && wide.is_sign_negative() == value.is_sign_negative());
         }
         // Half-way between 1 and the next, and between the next two.
-        assert_eq!((to_bf16(1.0 + 1.0 / 256.0), to_bf16(1.0 + 3.0 / 256.0)), (0x3f80, 0x3f82));
-        assert!(to_bf16(f32::MAX).widen().is_finite() && to_bf16(f32::MIN).widen().is_finite());
+        assert_eq!((narrow(1.0 + 1.0 / 256.0), narrow(1.0 + 3.0 / 256.0)), (0x3f80, 0x3f82));
+        assert!(narrow(f32::MAX).widen().is_finite() && narrow(f32::MIN).widen().is_finite());
     }
 
     #[test]

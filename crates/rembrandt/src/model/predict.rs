@@ -16,6 +16,7 @@ use super::score::{Scored, Scorer};
 use crate::csr::CsrRef;
 use crate::head::{Loss, STRIP};
 use crate::metrics::Best;
+use crate::shortlist::Width;
 use crate::tree::{Trees, Wanted};
 use crate::{Error, Result};
 
@@ -37,12 +38,27 @@ pub struct PredictOptions {
     pub threshold: Option<Threshold>,
     /// Only these labels, at their cost alone. Under softmax probabilities are then those given that it is one of them.
     pub labels: Option<Vec<u32>>,
+    /// Which labels to score.
+    pub search: Search,
+}
+
+/// Which labels to score for an example.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Search {
+    /// Those of a [shortlist](crate::shortlist), where the model has lists for it, all labels are asked for, and no more
+    /// of them than a shortlist has; else all.
+    #[default]
+    Shortlist,
+    /// Those of a shortlist as before, wider or narrower than the model says.
+    Width(Width),
+    /// All labels.
+    Exact,
 }
 
 impl PredictOptions {
     /// The `top` most probable of all labels.
     pub fn top(top: usize) -> PredictOptions {
-        PredictOptions { top, threshold: None, labels: None }
+        PredictOptions { top, threshold: None, labels: None, search: Search::default() }
     }
 }
 
@@ -111,7 +127,7 @@ impl Model {
     /// # Errors
     /// If an option is out of range.
     pub fn predictor(&self, options: PredictOptions) -> Result<Predictor<'_>> {
-        let PredictOptions { top, threshold, labels } = options;
+        let PredictOptions { top, threshold, labels, search } = options;
         let c = self.shape().c;
         if top == 0 {
             return Err(Error::parameter("top", "ask for at least one label"));
@@ -133,7 +149,10 @@ impl Model {
             }
         };
         let prior = self.prior(trained.as_deref(), &added, top);
-        let scorer = Scorer::new(self, trained.clone());
+        if let Search::Width(width) = search {
+            self.check_width(width)?;
+        }
+        let scorer = Scorer::new(self, trained.clone(), search, top);
         let mut predictor =
             Predictor { model: self, scorer, labels: trained, added, top, threshold, prior: Vec::new() };
         predictor.prior = prior.into_iter().filter(|(label, p)| predictor.reaches(*label, *p)).collect();
@@ -174,6 +193,19 @@ fn in_range(threshold: &Threshold) -> bool {
 }
 
 impl Predictor<'_> {
+    /// How wide the search is, if it does not score all labels.
+    pub fn width(&self) -> Option<Width> {
+        self.scorer.width()
+    }
+
+    /// Labels that are scored for each of some prepared examples.
+    ///
+    /// # Panics
+    /// If there is a feature that the model does not know.
+    pub fn scored(&self, x: CsrRef<'_>) -> Vec<Vec<u32>> {
+        self.scorer.shortlists(x)
+    }
+
     /// Predicts labels of examples as they come from a reader. Features that the model does not know are dropped.
     ///
     /// # Errors
@@ -217,7 +249,7 @@ impl Predictor<'_> {
             return (0..x.rows()).map(|i| self.descend(trees, x.row(i))).collect();
         }
         let h = self.model.place(x);
-        let scored = self.scorer.score(&h, self.top);
+        let scored = self.scorer.score(x, &h, self.top);
         let row = |(i, scored): (usize, Scored)| {
             if x.row(i).0.is_empty() {
                 return self.prior.clone();

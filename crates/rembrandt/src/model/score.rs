@@ -10,6 +10,7 @@ use rayon::prelude::*;
 use super::layout::HeadKind;
 use super::open::Model;
 use super::precision::Table;
+use super::predict::Search;
 use super::pursuit::Trained;
 use crate::csr::CsrRef;
 use crate::head::{Loss, Pursuit};
@@ -17,7 +18,10 @@ use crate::kernel::elementwise::{cos_turns, exp_sum};
 use crate::kernel::gather;
 use crate::matrix::{MatRef, Matrix};
 use crate::metrics::Best;
+use crate::shortlist::{Lists, Rest, Sums, Width};
 
+/// Examples of a task that looks for likely labels.
+const EXAMPLES: usize = 8;
 /// Labels of a tile.
 const TILE: usize = 256;
 /// Groups of tiles at most: more would hold more candidates at a time.
@@ -33,6 +37,8 @@ pub(super) struct Scorer<'m> {
     blend: Option<(f32, Rows<'m>)>,
     /// The label of each row; absent when rows are labels.
     ids: Option<Vec<u32>>,
+    /// Where to look for the labels of an example, if not all are scored.
+    search: Option<(Width, Lists<'m>, Option<&'m Rest>)>,
 }
 
 /// Rows of weights: those of the file, or copies of a few of them.
@@ -90,15 +96,29 @@ impl LogSum {
 }
 
 impl<'m> Scorer<'m> {
-    /// Scores `ids`, ascending, or all labels that were trained.
-    pub fn new(model: &'m Model, ids: Option<Vec<u32>>) -> Scorer<'m> {
+    /// Scores `ids`, ascending, or all labels that were trained, or for each example those that are likely; `top` of
+    /// them will be asked for.
+    pub fn new(model: &'m Model, ids: Option<Vec<u32>>, search: Search, top: usize) -> Scorer<'m> {
+        let lists = model.lists().filter(|_| ids.is_none()).and_then(|(lists, stored)| {
+            let width = match search {
+                Search::Shortlist => stored.width(),
+                Search::Width(width) => width,
+                Search::Exact => return None,
+            };
+            (top <= width.labels).then_some((width, lists, stored.rest()))
+        });
         let chosen = ids.as_deref();
         let weights = Rows::new(model.weights().unwrap_or_else(|| model.labels()), chosen);
         let blend = match model.head() {
             HeadKind::RandomFeatures { blend } if blend != 0.0 => Some((blend, Rows::new(model.labels(), chosen))),
             _ => None,
         };
-        Scorer { model, weights, blend, ids }
+        Scorer { model, weights, blend, ids, search: lists }
+    }
+
+    /// How wide the search is, if not all labels are scored.
+    pub fn width(&self) -> Option<Width> {
+        self.search.map(|(width, ..)| width)
     }
 
     /// Number of labels that are scored.
@@ -106,8 +126,51 @@ impl<'m> Scorer<'m> {
         self.ids.as_ref().map_or(self.model.shape().c - self.model.added(), Vec::len)
     }
 
-    /// The best labels for each row of `h`.
-    pub fn score(&self, h: &Matrix, top: usize) -> Vec<Scored> {
+    /// The best labels for each of some prepared examples, whose places are the rows of `h`.
+    pub fn score(&self, x: CsrRef<'_>, h: &Matrix, top: usize) -> Vec<Scored> {
+        if let Some((width, lists, rest)) = self.search {
+            let z = self.inputs(h);
+            let one = |sums: &mut Sums, i: usize| {
+                let labels = lists.search(x.row(i), width, |_, _| false, sums);
+                self.some(&labels, z.row(i), h.row(i), rest, top)
+            };
+            return (0..x.rows()).into_par_iter().with_min_len(EXAMPLES).map_init(Sums::default, one).collect();
+        }
+        self.all(h, top)
+    }
+
+    /// The labels that are scored for each of some prepared examples.
+    pub fn shortlists(&self, x: CsrRef<'_>) -> Vec<Vec<u32>> {
+        let all = || (0..self.count()).map(|at| self.label(at)).collect();
+        let one = |sums: &mut Sums, i: usize| match self.search {
+            Some((width, lists, _)) => lists.search(x.row(i), width, |_, _| false, sums),
+            None => all(),
+        };
+        (0..x.rows()).into_par_iter().with_min_len(EXAMPLES).map_init(Sums::default, one).collect()
+    }
+
+    /// Scores the labels of a shortlist for an example with head inputs `z`: each to the same bits as among all labels.
+    fn some(&self, labels: &[u32], z: &[f32], h: &[f32], rest: Option<&Rest>, top: usize) -> Scored {
+        let (mut found, calibration) = (nothing(top), self.model.calibration());
+        let table = self.weights.table();
+        let mut scores = vec![0.0; labels.len()];
+        for (label, score) in labels.iter().zip(&mut scores) {
+            let row = *label as usize;
+            table.dots(z, row..row + 1, std::slice::from_mut(score));
+            *score = tame(calibration.scale * *score + calibration.shift);
+            found.best.offer(*label, *score);
+        }
+        if calibration.loss == Loss::Softmax {
+            found.sum.add(exp_sum(&scores));
+            if let Some(rest) = rest.filter(|_| labels.len() < self.count()) {
+                found.sum.add((tame(rest.log_rest(h, found.sum.value()) as f32), 1.0));
+            }
+        }
+        found
+    }
+
+    /// The best of all labels for each row of `h`.
+    pub fn all(&self, h: &Matrix, top: usize) -> Vec<Scored> {
         let pursuit = Trained::of(self.model).map(|(labels, atoms)| Pursuit::new(&labels, h, atoms));
         let z = self.inputs(pursuit.as_ref().map_or(h, |pursuit| &pursuit.rest));
         let count = self.count();

@@ -6,6 +6,7 @@ use super::chosen::Chosen;
 use super::params::{HeadKind, TrainParams, Tuning};
 use super::report::TrainReport;
 use super::search::{BLENDS, search};
+use super::shortlist::Deciding;
 use super::trial::{MOST_EXAMPLES, MOST_SCORES, Scored, Setting};
 use crate::data::{Dataset, Examples, Side, alike};
 use crate::head::{
@@ -15,6 +16,7 @@ use crate::head::{
 use crate::matrix::{MatRef, Matrix};
 use crate::metrics::Propensities;
 use crate::model::{Background, ModelParts, Preprocessing};
+use crate::shortlist::Shortlist;
 use crate::solve::orth;
 use crate::{Embedding, Error, Result, Run};
 
@@ -32,6 +34,8 @@ pub struct Trained {
     pub embedding: Embedding,
     /// The head.
     pub head: Head,
+    /// Lists of likely labels, where labels are many.
+    pub shortlist: Option<Shortlist>,
     /// How scores become probabilities.
     pub calibration: Calibration,
     /// The probability from which predicting a label makes its F1 largest.
@@ -102,6 +106,7 @@ impl TrainParams {
         let (mean, covariance) = moments(h.view());
         let labels = data.labels()?;
         let counts = labels.counts(shape.c);
+        let mut deciding = self.shortens(shape.c).then(|| Deciding::all(h.view(), false));
         let decoder = Decoder { labels: &embedding.labels, means: means.as_ref(), atoms };
         let (head, report) = match self.head {
             HeadKind::LeastSquares => (decoder.head(), None),
@@ -111,6 +116,7 @@ impl TrainParams {
                     drop(h);
                     let labels = &embedding.labels;
                     h = run.within("cross", |run| out_of_fold(&embedder.params, data, labels, folds, run))?;
+                    deciding = self.shortens(shape.c).then(|| Deciding::all(h.view(), true));
                 }
                 clock.stage("cross-fitting");
                 let features = params.features.map(|f| RandomFeatures::draw(&f, h.view())).transpose()?;
@@ -127,6 +133,7 @@ impl TrainParams {
                     let most = MOST_SETTLING.min(MOST_SCORES / shape.c.max(1)).max(1);
                     let few = Folds { count: SETTLING.max(shape.n.div_ceil(most)), ..folds };
                     let (out, kept): (Vec<usize>, Vec<usize>) = (0..shape.n).partition(|i| few.of(*i) == 0);
+                    deciding = self.shortens(shape.c).then(|| Deciding::some(h.view(), &out, true));
                     let (kept, out) = (Part::new(h.view(), &targets, &kept), Part::new(h.view(), &targets, &out));
                     drop(h);
                     let some =
@@ -154,9 +161,32 @@ impl TrainParams {
             }
         };
         clock.stage("head");
-        let report = TrainReport { held_out, tried, cut_short, embedding: embedding.report.clone(), head: report };
+        let linear = deciding.map(|deciding| deciding.shortlist(data, &embedding, &head, calibration)).transpose()?;
+        let (shortlist, shortened) = linear.flatten().unzip();
+        clock.stage("shortlist");
+        let report = TrainReport {
+            held_out,
+            tried,
+            cut_short,
+            embedding: embedding.report.clone(),
+            head: report,
+            shortlist: shortened,
+        };
         let seconds = clock.seconds;
-        Ok(Trained { embedding, head, calibration, thresholds, counts, mean, covariance, params, report, seconds })
+        let shortlist = shortlist.flatten();
+        Ok(Trained {
+            embedding,
+            head,
+            shortlist,
+            calibration,
+            thresholds,
+            counts,
+            mean,
+            covariance,
+            params,
+            report,
+            seconds,
+        })
     }
 }
 
@@ -228,6 +258,7 @@ impl Trained {
             intercept: self.embedding.intercept,
             spectrum: self.embedding.spectrum,
             head: self.head,
+            shortlist: self.shortlist,
             trees: None,
             calibration: self.calibration,
             thresholds: self.thresholds,

@@ -10,6 +10,7 @@ use crate::data::{Dataset, Examples, Shape, Side};
 use crate::embed::{Embedder, Method};
 use crate::head::{Descent, FeatureParams, Kernel, LogisticParams, Loss, Sampled};
 use crate::metrics::Propensity;
+use crate::shortlist::FROM_LABELS;
 use crate::{Error, Rembrandt, Result};
 
 /// Dimensions to begin with, where nobody says how many.
@@ -104,6 +105,10 @@ pub struct TrainParams {
     pub together: bool,
     /// Rank as if every label had been given as often as it applies: those that tend to be forgotten move up.
     pub propensity: Option<Propensity>,
+    /// With so many labels or more, make [lists](crate::shortlist) with which prediction need not look at all of them.
+    /// Absent: never.
+    #[serde(default)]
+    pub shortlist: Option<usize>,
     /// What a mistake on each label counts; absent: 1. For independent labels.
     pub label_weights: Option<Vec<f32>>,
 }
@@ -132,6 +137,7 @@ impl TrainParams {
             folds: 3,
             together: false,
             propensity: None,
+            shortlist: Some(FROM_LABELS),
             label_weights: None,
         }
     }

@@ -319,3 +319,22 @@ fn heads_on_sampled_labels_are_trained_and_told_of() {
         assert!(serde_json::json!(whole.params).get("sampled").is_none());
     }
 }
+
+#[test]
+fn many_labels_get_lists_and_few_do_not() {
+    let data = Dataset::from_rows(&rows(400, |_| 0), D, C).unwrap();
+    for head in [HeadKind::Independent, HeadKind::Softmax, HeadKind::LeastSquares] {
+        let usual = TrainParams { k: Some(6), ..TrainParams::new(head) };
+        let plain = usual.fit(&data, &Tuning::off(), &mut Run::default()).unwrap();
+        assert!(plain.shortlist.is_none() && plain.report.shortlist.is_none());
+        let many = TrainParams { shortlist: Some(C), ..usual };
+        let trained = many.fit(&data, &Tuning::off(), &mut Run::default()).unwrap();
+        let report = trained.report.shortlist.unwrap();
+        assert!(report.used && trained.shortlist.is_some(), "{report:?}");
+        // All labels fit on a shortlist.
+        let last = report.last().unwrap();
+        assert_eq!((last.recall_of_scan, last.recall_of_labels), (1.0, 1.0));
+        assert_eq!((last.p1, last.p5), (report.scan_p1, report.scan_p5));
+        assert_eq!(trained.head, plain.head);
+    }
+}

@@ -4,6 +4,7 @@ use indicatif::BinaryBytes;
 use rembrandt::data::featurizer::{FeaturizerParams, Weighting};
 use rembrandt::head::Loss;
 use rembrandt::model::{HeadKind, Model, Names, Precision, Preprocessing};
+use rembrandt::shortlist::ShortlistReport;
 use rembrandt::train::{TrainParams, TrainReport};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -24,6 +25,7 @@ fn json_result(model: &Model, bytes: u64) -> Value {
         "kind": "model",
         "n": background.examples, "d": shape.d, "c": shape.c, "k": shape.k, "added": model.added(),
         "head": model.head(), "preprocessing": preprocessing_json(model.preprocessing()),
+        "shortlist": model.shortlist_width(),
         "calibration": model.calibration(), "precision": model.precision(),
         "label_names": model.label_names().is_some(), "feature_names": model.feature_names().is_some(),
         "label_words": label_words, "feature_words": feature_words,
@@ -73,6 +75,9 @@ fn text(model: &Model, bytes: u64) -> String {
     ]);
     if !spectrum.is_empty() {
         rows.push(("spectrum", listed(spectrum.iter().map(String::as_str))));
+    }
+    if let Some(report) = model.report().get("shortlist") {
+        rows.extend(ShortlistReport::deserialize(report).ok().as_ref().map(train::shortlist));
     }
     if let Ok(report) = report {
         rows.push(("held out", train::estimate(&report.held_out)));

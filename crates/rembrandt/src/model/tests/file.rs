@@ -14,7 +14,7 @@ fn predictions(model: &Model) -> Predictions {
     }
 }
 
-fn refusal(path: &Path, bytes: &[u8]) -> String {
+pub fn refusal(path: &Path, bytes: &[u8]) -> String {
     std::fs::write(path, bytes).unwrap();
     match Model::open(path) {
         Err(e @ Error::File { .. }) => e.to_string().replace(&format!("{}: ", path.display()), ""),
@@ -23,7 +23,7 @@ fn refusal(path: &Path, bytes: &[u8]) -> String {
 }
 
 /// Flips a byte of a tensor and mends the checksum, as a faulty writer would.
-fn forge(saved: &Saved, change: impl FnOnce(&mut Vec<u8>, usize)) -> Vec<u8> {
+pub fn forge(saved: &Saved, change: impl FnOnce(&mut Vec<u8>, usize)) -> Vec<u8> {
     let mut bytes = std::fs::read(&saved.path).unwrap();
     let start = 8 + u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
     change(&mut bytes, start);
@@ -35,7 +35,7 @@ fn forge(saved: &Saved, change: impl FnOnce(&mut Vec<u8>, usize)) -> Vec<u8> {
 }
 
 /// Where a tensor lies in the file.
-fn place(saved: &Saved, name: &str) -> usize {
+pub fn place(saved: &Saved, name: &str) -> usize {
     let bytes = std::fs::read(&saved.path).unwrap();
     let tensors = safetensors::SafeTensors::deserialize(&bytes).unwrap();
     tensors.tensor(name).unwrap().data().as_ptr() as usize - bytes.as_ptr() as usize

@@ -4,6 +4,7 @@ mod add_label;
 mod explain;
 mod file;
 mod predict;
+mod shortlist;
 mod trees;
 
 use std::path::PathBuf;
@@ -60,6 +61,7 @@ pub fn parts(kind: &str, c: usize) -> ModelParts {
         intercept: matrix(1, k, 0.5).row(0).to_vec(),
         spectrum: (0..k).map(|j| 9.0 / (j + 1) as f64).collect(),
         head,
+        shortlist: None,
         trees: None,
         calibration: Calibration { loss, scale: 1.3, shift },
         thresholds: matrix(1, c, 0.5).row(0).iter().map(|v| v + 0.5).collect(),

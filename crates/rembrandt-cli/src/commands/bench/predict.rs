@@ -1,0 +1,219 @@
+//! `rembrandt bench predict`: what shortlists gain, and what they miss.
+
+use std::time::{Duration, Instant};
+
+use rembrandt::csr::{Csr, CsrRef};
+use rembrandt::model::{Model, PredictOptions, Predictions, Predictor, Search};
+use rembrandt::shortlist::Width;
+use rembrandt::{Error, Result};
+use serde_json::{Value, json};
+
+use crate::args::PredictBenchArgs;
+use crate::commands::stream::prepared;
+use crate::memory::thread_seconds;
+use crate::output::{count, print, print_json, table};
+use crate::progress::Display;
+
+/// Ranks that count.
+const TOP: usize = 5;
+/// Labels scored, for each that is read from a list.
+const SCORED: usize = 4;
+
+/// Time to measure examples that are predicted one at a time.
+const LONG_ENOUGH: Duration = Duration::from_millis(500);
+
+/// A way to predict, and what came of it.
+struct Outcome {
+    width: Option<Width>,
+    /// Microseconds for an example among many, and alone.
+    batch: f64,
+    single: f64,
+    /// Labels scored for an example.
+    scored: f64,
+    /// The part of the five best of all labels that were scored.
+    recall: f64,
+    p1: f64,
+    p5: f64,
+    /// Mean difference of the probabilities that both ways give the best of all labels.
+    difference: f64,
+}
+
+pub fn run(args: &PredictBenchArgs) -> anyhow::Result<()> {
+    let model = Model::open(&args.model)?;
+    let Some(chosen) = model.shortlist_width() else {
+        let reason = "has no lists of likely labels: `rembrandt shortlist` makes a model that has";
+        return Err(Error::file(&args.model, reason).into());
+    };
+    if args.rows == 0 || args.singles == 0 {
+        return Err(Error::parameter("rows", "at least one example must be predicted").into());
+    }
+    let mut display = Display::new(args.quiet);
+    let read = prepared(&model, &args.test, &args.input_args, &mut display);
+    display.clear();
+    let (x, y) = first(read?, args.rows);
+    if x.rows() == 0 {
+        return Err(Error::file(&args.test, "no example has a label and a known feature: nothing to compare").into());
+    }
+    let mut widths = vec![chosen];
+    widths.extend(args.probes.iter().map(|p| Width { probes: *p, labels: p.saturating_mul(SCORED).max(TOP) }));
+    widths.sort_by_key(|width| (width.probes, width.labels));
+    widths.dedup();
+    // Whatever was asked for: what counts is the work of one thread.
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build()?;
+    let outcomes = pool.install(|| compare(&model, x.view(), y.view(), &widths, args.singles))?;
+    if args.json {
+        print_json(&json_of(&model, &outcomes, chosen, x.rows()))
+    } else {
+        print(&text(&outcomes, chosen, x.rows()))
+    }
+}
+
+/// The first examples that have features and labels.
+fn first((x, y): (Csr, Csr), rows: usize) -> (Csr, Csr) {
+    let (mut some_x, mut some_y) = (Csr::new(false), Csr::new(true));
+    let (all_x, all_y) = (x.view(), y.view());
+    let useful = |i: &usize| !all_x.row(*i).0.is_empty() && !all_y.row(*i).0.is_empty();
+    for i in (0..x.rows()).filter(useful).take(rows) {
+        some_x.extend_rows(all_x, i, i + 1);
+        some_y.extend_rows(all_y, i, i + 1);
+    }
+    (some_x, some_y)
+}
+
+/// The scan of all labels, then the others.
+fn compare(model: &Model, x: CsrRef<'_>, y: CsrRef<'_>, widths: &[Width], singles: usize) -> Result<Vec<Outcome>> {
+    let ways = [Search::Exact].into_iter().chain(widths.iter().map(|width| Search::Width(*width)));
+    let mut scan: Option<Predictions> = None;
+    let mut outcomes = Vec::new();
+    for search in ways {
+        let predictor = model.predictor(PredictOptions { search, ..PredictOptions::top(TOP) })?;
+        let clock = Clock::start();
+        let found = predictor.predict_prepared(x);
+        let batch = clock.microseconds() / x.rows() as f64;
+        let single = alone(&predictor, x, singles);
+        let scan = scan.get_or_insert_with(|| found.clone());
+        outcomes.push(outcome(&predictor, x, y, &found, scan, [batch, single]));
+    }
+    Ok(outcomes)
+}
+
+/// Microseconds for an example by itself.
+fn alone(predictor: &Predictor<'_>, x: CsrRef<'_>, singles: usize) -> f64 {
+    let count = singles.min(x.rows());
+    let (clock, mut rounds) = (Clock::start(), 0);
+    // Again and again, because systems count time in ticks.
+    while rounds == 0 || clock.began.elapsed() < LONG_ENOUGH {
+        for i in 0..count {
+            std::hint::black_box(predictor.predict_prepared(CsrRef { ptr: &x.ptr[i..=i + 1], ..x }));
+        }
+        rounds += 1;
+    }
+    clock.microseconds() / (rounds * count) as f64
+}
+
+/// Counts what this thread computes or, where the system does not say, what passes: others may be at work as well.
+struct Clock {
+    computed: Option<f64>,
+    began: Instant,
+}
+
+impl Clock {
+    fn start() -> Clock {
+        Clock { computed: thread_seconds(), began: Instant::now() }
+    }
+
+    fn microseconds(&self) -> f64 {
+        let computed = thread_seconds().zip(self.computed).map(|(now, then)| now - then);
+        1e6 * computed.unwrap_or_else(|| self.began.elapsed().as_secs_f64())
+    }
+}
+
+fn outcome(
+    predictor: &Predictor<'_>,
+    x: CsrRef<'_>,
+    y: CsrRef<'_>,
+    found: &Predictions,
+    scan: &Predictions,
+    [batch, single]: [f64; 2],
+) -> Outcome {
+    let n = x.rows() as f64;
+    let (mut scored, mut listed, mut wanted, mut hits) = (0, 0, 0, [0; 2]);
+    let (mut difference, mut compared) = (0.0, 0.0);
+    // A scan scores everything, which need not be written down for each example.
+    let width = predictor.width();
+    let shortlists = if width.is_some() { predictor.scored(x) } else { Vec::new() };
+    for i in 0..x.rows() {
+        let best = scan.labels(i);
+        wanted += best.len();
+        match shortlists.get(i) {
+            Some(labels) => {
+                scored += labels.len();
+                listed += best.iter().filter(|label| labels.binary_search(label).is_ok()).count();
+            }
+            None => listed += best.len(),
+        }
+        let truth = y.row(i).0;
+        for (hits, top) in hits.iter_mut().zip([1, TOP]) {
+            *hits += found.labels(i).iter().take(top).filter(|label| truth.contains(label)).count();
+        }
+        if let Some((label, p)) = scan.row(i).next()
+            && let Some((_, other)) = found.row(i).find(|(other, _)| *other == label)
+        {
+            difference += f64::from((p - other).abs());
+            compared += 1.0;
+        }
+    }
+    Outcome {
+        width,
+        batch,
+        single,
+        scored: scored as f64 / n,
+        recall: listed as f64 / wanted.max(1) as f64,
+        p1: hits[0] as f64 / n,
+        p5: hits[1] as f64 / (TOP as f64 * n),
+        difference: difference / f64::max(compared, 1.0),
+    }
+}
+
+fn text(outcomes: &[Outcome], chosen: Width, rows: usize) -> String {
+    let names = ["probes", "µs/example", "µs alone", "scored", "recall of best 5", "P@1", "P@5", "of the scan's", "Δp"];
+    let mut lines = vec![names.map(str::to_owned)];
+    let scan = &outcomes[0];
+    for outcome in outcomes {
+        let name = match outcome.width {
+            None => "all labels".to_owned(),
+            Some(width) if width == chosen => format!("{} (the model's)", width.probes),
+            Some(width) => width.probes.to_string(),
+        };
+        let part = |part: f64, whole: f64| if whole > 0.0 { 100.0 * part / whole } else { 100.0 };
+        lines.push([
+            name,
+            format!("{:.0}", outcome.batch),
+            format!("{:.0}", outcome.single),
+            outcome.width.map_or_else(|| "all".to_owned(), |_| format!("{:.0}", outcome.scored)),
+            format!("{:.4}", outcome.recall),
+            format!("{:.4}", outcome.p1),
+            format!("{:.4}", outcome.p5),
+            format!("{:.1} %, {:.1} %", part(outcome.p1, scan.p1), part(outcome.p5, scan.p5)),
+            format!("{:.5}", outcome.difference),
+        ]);
+    }
+    format!("{}, one thread\n{}", count(rows as u64, "example"), table(&lines))
+}
+
+fn json_of(model: &Model, outcomes: &[Outcome], chosen: Width, rows: usize) -> Value {
+    let shape = model.shape();
+    let result = |outcome: &Outcome| {
+        json!({
+            "exact": outcome.width.is_none(), "probes": outcome.width.map(|width| width.probes),
+            "labels": outcome.width.map(|width| width.labels), "microseconds": outcome.batch,
+            "microseconds_alone": outcome.single, "scored": outcome.width.map(|_| outcome.scored),
+            "recall": outcome.recall, "p@1": outcome.p1, "p@5": outcome.p5,
+            "probability_difference": outcome.difference,
+        })
+    };
+    json!({
+        "c": shape.c, "d": shape.d, "k": shape.k, "rows": rows, "threads": 1, "chosen": chosen,
+        "results": outcomes.iter().map(result).collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,66 @@
+//! Lists of likely labels, from what training has at hand.
+
+use super::params::TrainParams;
+use crate::csr::Csr;
+use crate::data::Dataset;
+use crate::head::{Calibration, Head};
+use crate::matrix::{MatRef, Matrix};
+use crate::shortlist::{DECIDING, Linear, Shortlist, ShortlistReport, Trial, choose};
+use crate::{Embedding, Result};
+
+/// Examples that the width of a search is chosen on, and their h, as new as can be had.
+pub(super) struct Deciding {
+    rows: Vec<usize>,
+    h: Matrix,
+    /// Whether h comes from a projection that has not seen the examples.
+    fresh: bool,
+}
+
+impl TrainParams {
+    /// Whether labels are so many that lists are made.
+    pub(super) fn shortens(&self, c: usize) -> bool {
+        self.shortlist.is_some_and(|from| c >= from)
+    }
+}
+
+impl Deciding {
+    /// Some of all examples.
+    pub fn all(h: MatRef<'_>, fresh: bool) -> Deciding {
+        Deciding::some(h, &(0..h.rows()).collect::<Vec<_>>(), fresh)
+    }
+
+    /// Some of the given examples, at equal distances.
+    pub fn some(h: MatRef<'_>, rows: &[usize], fresh: bool) -> Deciding {
+        let count = rows.len().min(DECIDING);
+        let rows: Vec<usize> = (0..count).map(|i| rows[i * rows.len() / count]).collect();
+        let mut some = Matrix::zeros(count, h.cols());
+        rows.iter().enumerate().for_each(|(to, from)| some.row_mut(to).copy_from_slice(h.row(*from)));
+        Deciding { rows, h: some, fresh }
+    }
+
+    /// Makes the lists, if they are good enough; nothing for a head whose scores are not linear.
+    #[allow(clippy::type_complexity)]
+    pub fn shortlist(
+        self,
+        data: &Dataset,
+        embedding: &Embedding,
+        head: &Head,
+        calibration: Calibration,
+    ) -> Result<Option<(Option<Shortlist>, ShortlistReport)>> {
+        let Some(vectors) = head.vectors(&embedding.labels) else { return Ok(None) };
+        let linear = Linear {
+            projection: embedding.projection.view(),
+            intercept: &embedding.intercept,
+            vectors: vectors.view(),
+        };
+        let (x, y) = (data.features()?, data.labels()?);
+        let (mut some_x, mut some_y) = (Csr::new(x.view().values.is_none()), Csr::new(true));
+        for i in &self.rows {
+            some_x.extend_rows(x.view(), *i, i + 1);
+            some_y.extend_rows(y.view(), *i, i + 1);
+        }
+        // Where the projection has seen the examples, so may the lists: a scan would else have what they lack.
+        let trial = Trial { x: some_x.view(), y: some_y.view(), h: self.h.view(), own: self.fresh };
+        Ok(Some(choose(&linear, (x.view(), y.view()), trial, calibration)))
+    }
+}
