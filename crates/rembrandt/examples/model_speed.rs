@@ -49,6 +49,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             spectrum: vec![1.0; k],
             head: Head::Logistic { features: None, model: Logistic { loss, weights: matrix(c, k + 1) }, blend: 1.0 },
             shortlist: None,
+            evidence: None,
             trees: None,
             calibration: Calibration::identity(loss),
             thresholds: vec![0.5; c],

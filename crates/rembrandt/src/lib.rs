@@ -69,6 +69,7 @@ pub mod csr;
 pub mod data;
 pub mod embed;
 mod error;
+pub mod evidence;
 pub mod head;
 pub mod kernel;
 mod mapped;

@@ -101,6 +101,10 @@ pub struct HeadArgs {
     /// How much of the least-squares score to add [default: chosen]
     #[arg(long, value_name = "NUMBER")]
     blend: Option<f32>,
+    /// How much of what single features say of labels to add; 0 for none [default: chosen where there are more than
+    /// 20,000 examples, else none]
+    #[arg(long, value_name = "GAIN")]
+    evidence: Option<f32>,
     /// Random features between the embedding and the head: gaussian, cauchy, matern3 or matern5, quasi- before it for
     /// evenly spread ones, and their number; or none [default: chosen]
     #[arg(long, value_name = "KERNEL:COUNT", value_parser = parse_features)]
@@ -148,6 +152,7 @@ impl HeadArgs {
         let given = [
             ("head_ridge", self.head_ridge.is_some()),
             ("blend", self.blend.is_some()),
+            ("evidence", self.evidence.is_some()),
             ("folds", self.folds.is_some()),
             ("sampled_labels", self.sampled_labels.is_some()),
         ];
@@ -212,6 +217,7 @@ impl TrainArgs {
         params.descent.epochs = head.epochs.unwrap_or(params.descent.epochs);
         params.descent.seed = params.embedding.seed;
         params.blend = head.blend.unwrap_or(params.blend);
+        params.evidence = head.evidence.unwrap_or(params.evidence);
         if let Some((features, bandwidth)) = params.features.as_mut().zip(head.bandwidth) {
             features.bandwidth = bandwidth;
         }
@@ -228,6 +234,7 @@ impl TrainArgs {
                 spread: self.params.spread.is_none() && !self.params.as_published(),
                 strength: head.head_ridge.is_none(),
                 blend: head.blend.is_none(),
+                evidence: head.evidence.is_none() && !self.params.as_published(),
                 // A ridge is meant for the one or the other, and sampled labels for h itself.
                 features: head.random_features.is_none() && head.head_ridge.is_none() && head.sampled_labels.is_none(),
                 bandwidth: head.bandwidth.is_none(),

@@ -19,7 +19,6 @@ use super::predict::{PredictOptions, Search};
 use super::score::{Scored, Scorer};
 use crate::csr::{Csr, CsrRef};
 use crate::head::{Loss, STRIP};
-use crate::matrix::Matrix;
 use crate::{Error, Result};
 
 /// Why a label has its probability.
@@ -108,7 +107,11 @@ impl Model {
         let bias = weights.get(k).map_or(0.0, |bias| f64::from(*bias));
         let base = scale * (dot(self.intercept()) + bias) + shift;
         let projection = self.projection();
-        let share = |(id, value): (usize, f32)| (id as u32, value, scale * f64::from(value) * dot(&projection.row(id)));
+        let evidence = self.evidence().filter(|_| label < trained);
+        let said = |id: usize| evidence.map_or(0.0, |evidence| f64::from(evidence.share(id, label as u32)));
+        let share = |(id, value): (usize, f32)| {
+            (id as u32, value, scale * f64::from(value) * (dot(&projection.row(id)) + said(id)))
+        };
         (base, x.entries(0).map(share).collect())
     }
 
@@ -116,11 +119,11 @@ impl Model {
     fn differences(&self, x: CsrRef<'_>, label: usize) -> (f64, Vec<(u32, f32, f64)>) {
         let entries: Vec<(usize, f32)> = x.entries(0).collect();
         let scorer = Scorer::new(self, Some(vec![label as u32]), Search::Exact, 1);
-        let score = |h: &Matrix| -> Vec<f64> {
+        let score = |x: CsrRef<'_>| -> Vec<f64> {
             let one = |scored: Scored| scored.best.into_ranked().map(|(_, score)| f64::from(score)).sum();
-            scorer.all(h, 1).into_iter().map(one).collect()
+            scorer.all(x, &self.place(x), 1).into_iter().map(one).collect()
         };
-        let whole = score(&self.place(x))[0];
+        let whole = score(x)[0];
         let mut contributions = Vec::with_capacity(entries.len());
         for from in (0..entries.len()).step_by(STRIP) {
             let some = from..entries.len().min(from + STRIP);
@@ -130,7 +133,7 @@ impl Model {
                 others.for_each(|(_, (id, value))| without.push(*id as u32, *value));
                 without.end_row();
             }
-            for (i, score) in some.zip(score(&self.place(without.view()))) {
+            for (i, score) in some.zip(score(without.view())) {
                 let (id, value) = entries[i];
                 contributions.push((id as u32, value, whole - score));
             }

@@ -16,15 +16,17 @@
 //! | `shortlist_starts` | u64 | d+2 | lists of likely labels, if there are any: where that of each feature begins |
 //! | `shortlist_labels`, `shortlist_shares` | u32, bf16 | | the labels on them, and what a feature says for each |
 //! | `shortlist_offsets`, `shortlist_direction` | f32 | c−a, k | see [`shortlist`](crate::shortlist) |
+//! | `evidence_starts` | u64 | d+1 | evidence, if there is any: where the labels of each feature begin |
+//! | `evidence_labels`, `evidence_weights` | u32, bf16 | | see [`evidence`](crate::evidence) |
 //! | arrays of trees | u32 or f32 | | in place of an embedding, see [`tree`](crate::tree) |
 //! | `label_names`, `feature_names` | u8 | | one per line, when known |
 //!
 //! A model of trees has an embedding of no dimensions: k = 0, and all tensors that depend on it are empty.
 //!
 //! The metadata hold `format`, `format_version`, `model` (what kinds of parts there are), `params` and `report`, the
-//! last three JSON. Version 2 adds the pursuit, a head without weights, and trees; all other files remain version 1, which every
-//! reader opens, also with lists, which older ones do not look at. Without random features the weights contain the share of E that the head blends in, so that
-//! a score is one inner product.
+//! last three JSON. Version 2 adds the pursuit, a head without weights, and trees; version 3 adds evidence. All other
+//! files remain version 1, which every reader opens, also with lists, which older ones do not look at. Without random
+//! features the weights contain the share of E that the head blends in, so that a score is one inner product.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -34,11 +36,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::container::{self, Format, Tensor};
+use super::evidence::EvidenceKind;
 use super::parts::Background;
 use super::precision::Precision;
 use super::shortlist::ShortlistKind;
 use crate::Result;
 use crate::data::featurizer::FeaturizerParams;
+use crate::evidence::EvidenceRef;
 use crate::head::Calibration;
 use crate::shortlist::Lists;
 use crate::tree::{Array, Arrays, TreeMethod};
@@ -46,7 +50,7 @@ use crate::tree::{Array, Arrays, TreeMethod};
 /// Files say the oldest version that knows all that is in them.
 pub(super) const FORMAT: Format = Format {
     name: "rembrandt-model",
-    version: 2,
+    version: 3,
     foreign: "is not a model: make one with `rembrandt train`",
     blocks: true,
 };
@@ -97,6 +101,8 @@ pub(super) struct Description {
     pub added: usize,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shortlist: Option<ShortlistKind>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<EvidenceKind>,
 }
 
 /// All that goes into a model file, the large matrices as bytes already.
@@ -118,6 +124,7 @@ pub(super) struct Layout<'a> {
     pub weights: Option<Cow<'a, [u8]>>,
     /// Lists of likely labels, and the direction of the rest.
     pub shortlist: Option<(Lists<'a>, &'a [f32])>,
+    pub evidence: Option<EvidenceRef<'a>>,
     pub trees: Arrays<'a>,
     pub label_names: Option<Cow<'a, str>>,
     pub feature_names: Option<Cow<'a, str>>,
@@ -136,6 +143,9 @@ impl Layout<'_> {
         if let Some((lists, _)) = &self.shortlist {
             tensors.push(tensor("shortlist_starts", "U64", vec![d + 2], bytemuck::cast_slice(lists.starts)));
         }
+        if let Some(evidence) = &self.evidence {
+            tensors.push(tensor("evidence_starts", "U64", vec![d + 1], bytemuck::cast_slice(evidence.starts)));
+        }
         tensors.extend([
             tensor("spectrum", "F64", vec![k], bytemuck::cast_slice(self.spectrum)),
             small("intercept", vec![k], self.intercept),
@@ -148,6 +158,10 @@ impl Layout<'_> {
             tensors.push(tensor("shortlist_labels", "U32", vec![lists.labels.len()], labels));
             tensors.push(small("shortlist_offsets", vec![trained], lists.offsets));
             tensors.push(small("shortlist_direction", vec![direction.len()], direction));
+        }
+        if let Some(evidence) = &self.evidence {
+            let labels = bytemuck::cast_slice(evidence.labels);
+            tensors.push(tensor("evidence_labels", "U32", vec![evidence.labels.len()], labels));
         }
         if let Some(idf) = self.idf {
             tensors.push(small("idf", vec![idf.len()], idf));
@@ -177,6 +191,10 @@ impl Layout<'_> {
             let shares = bytemuck::cast_slice(lists.shares);
             tensors.push(tensor("shortlist_shares", "BF16", vec![lists.shares.len()], shares));
         }
+        if let Some(evidence) = &self.evidence {
+            let weights = bytemuck::cast_slice(evidence.weights);
+            tensors.push(tensor("evidence_weights", "BF16", vec![evidence.weights.len()], weights));
+        }
         for (name, text) in [("label_names", &self.label_names), ("feature_names", &self.feature_names)] {
             if let Some(text) = text {
                 tensors.push(tensor(name, "U8", vec![text.len()], text.as_bytes()));
@@ -192,6 +210,10 @@ impl Layout<'_> {
 
     /// The oldest version whose readers understand all of the file.
     fn version(&self) -> u32 {
-        if matches!(self.description.head, HeadKind::Pursuit { .. } | HeadKind::Trees { .. }) { 2 } else { 1 }
+        match self.description.head {
+            _ if self.evidence.is_some() => 3,
+            HeadKind::Pursuit { .. } | HeadKind::Trees { .. } => 2,
+            _ => 1,
+        }
     }
 }

@@ -10,6 +10,7 @@
 //! | `place` | from examples to h |
 //! | `precision` | large matrices in `f32` or bfloat16, used in place |
 //! | `predict`, `score` | [`Predictor`]: the most probable labels of examples |
+//! | `evidence` | what single features say of labels, in a file |
 //! | `shortlist` | lists of likely labels in a file, and [`ShortlistUpdate`]: a model that gets them |
 //! | `pursuit` | the rows that a matching pursuit chooses from |
 //! | `explain` | [`Explanation`]: which features made a label probable |
@@ -35,6 +36,7 @@
 //!     spectrum: vec![1.0; 2],
 //!     head: Head::LeastSquares,
 //!     shortlist: None,
+//!     evidence: None,
 //!     trees: None,
 //!     calibration: Calibration::identity(Loss::Independent),
 //!     thresholds: vec![0.5; 2],
@@ -78,6 +80,7 @@ mod precision;
 mod predict;
 mod pursuit;
 mod score;
+mod evidence;
 mod shortlist;
 #[cfg(test)]
 mod tests;

@@ -12,10 +12,12 @@ use super::layout::{Description, FORMAT, HeadKind, Layout, PreprocessingKind};
 use super::names::{self, Names};
 use super::parts::{Background, Preprocessing, finite};
 use super::precision::{Place, Precision, Table};
+use super::evidence::StoredEvidence;
 use super::shortlist::StoredLists;
 use crate::data::featurizer::{Featurizer, FeaturizerParts, SparseTransform, Weighting};
 use crate::head::Calibration;
 use crate::matrix::Matrix;
+use crate::evidence::EvidenceRef;
 use crate::shortlist::{Lists, Width};
 use crate::tree::{self, Trees};
 use crate::{Error, Result, mapped};
@@ -43,6 +45,7 @@ pub struct Model {
     weights: Option<Place>,
     random: Option<(Place, Vec<f32>)>,
     shortlist: Option<StoredLists>,
+    evidence: Option<StoredEvidence>,
     trees: Option<Trees>,
     added_weights: Matrix,
     intercept: Vec<f32>,
@@ -100,6 +103,7 @@ impl Model {
         // The first tensor with a place for every label: it proves that there are so many.
         let counts = file.vector("counts", Dtype::U64, c)?;
         let shortlist = StoredLists::find(&file, &map, &description, (d, c - added, k))?;
+        let evidence = StoredEvidence::find(&file, &map, &description, (d, c - added))?;
         let trees = method.map(|method| Trees::from_arrays(method, &Stored32(&file), (d, c))).transpose();
         let trees = trees.map_err(|what| damaged(path, &what))?;
         let added_weights = if added > 0 { file.matrix("added_weights")? } else { Matrix::zeros(0, k + 1) };
@@ -138,6 +142,7 @@ impl Model {
             weights,
             random,
             shortlist,
+            evidence,
             trees,
             added_weights,
             intercept,
@@ -205,6 +210,11 @@ impl Model {
     /// The lists of likely labels, if there are any, and how to search them.
     pub(super) fn lists(&self) -> Option<(Lists<'_>, &StoredLists)> {
         self.shortlist.as_ref().map(|stored| (stored.look(&self.map), stored))
+    }
+
+    /// What single features say of labels, in a model that has it.
+    pub(crate) fn evidence(&self) -> Option<EvidenceRef<'_>> {
+        self.evidence.as_ref().map(|stored| stored.look(&self.map))
     }
 
     /// How wide a search for likely labels is, in a model that has lists of them.
@@ -328,6 +338,7 @@ impl Model {
             projection: bytes(&self.projection),
             weights: self.weights.as_ref().map(bytes),
             shortlist: self.lists().map(|(lists, stored)| (lists, stored.direction())),
+            evidence: self.evidence(),
             trees: Vec::new(),
             label_names: self.label_names.as_ref().map(|names| Cow::Borrowed(names.text())),
             feature_names: self.feature_names.as_ref().map(|names| Cow::Borrowed(names.text())),

@@ -5,12 +5,14 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use super::evidence::EvidenceKind;
 use super::layout::{Description, HeadKind, Layout, PreprocessingKind};
 use super::names;
 use super::precision::Precision;
 use super::shortlist::{ShortlistKind, direction};
 use crate::data::Dataset;
 use crate::data::featurizer::{Featurizer, SparseTransform};
+use crate::evidence::Evidence;
 use crate::head::{Calibration, Head, Loss};
 use crate::matrix::Matrix;
 use crate::metrics::DEFAULT_THRESHOLD;
@@ -71,6 +73,8 @@ pub struct ModelParts {
     pub head: Head,
     /// Lists of likely labels, for prediction that does not touch every label.
     pub shortlist: Option<Shortlist>,
+    /// What single features say of labels, added to the scores of a logistic head.
+    pub evidence: Option<Evidence>,
     /// Trees in place of embedding and head, which are then empty: see [`of_trees`](ModelParts::of_trees).
     pub trees: Option<Trees>,
     /// From scores to probabilities.
@@ -116,6 +120,7 @@ impl ModelParts {
             spectrum: Vec::new(),
             head: Head::LeastSquares,
             shortlist: None,
+            evidence: None,
             trees: Some(trees),
             calibration: Calibration::identity(loss),
             thresholds: vec![DEFAULT_THRESHOLD; shape.c],
@@ -169,6 +174,7 @@ impl ModelParts {
             words: self.background.words,
             added: 0,
             shortlist: self.shortlist.as_ref().map(ShortlistKind::of),
+            evidence: self.evidence.as_ref().map(|evidence| EvidenceKind { gain: evidence.gain }),
         };
         let layout = Layout {
             description,
@@ -186,6 +192,7 @@ impl ModelParts {
             projection: precision.encode(self.projection.as_slice()),
             weights: weights.as_ref().map(|weights| precision.encode(weights.as_slice())),
             shortlist: self.shortlist.as_ref().map(|shortlist| (shortlist.lists(), direction(shortlist))),
+            evidence: self.evidence.as_ref().map(Evidence::view),
             trees: self.trees.as_ref().map_or_else(Vec::new, Trees::arrays),
             label_names,
             feature_names,
@@ -230,6 +237,9 @@ impl ModelParts {
             let sound = shortlist.lists().check(d, c).is_ok() && shortlist.rest.iter().all(|rest| rest.is_sound(k));
             sound && self.head.is_linear() && self.trees.is_none()
         };
+        let said = |evidence: &Evidence| {
+            matches!(self.head, Head::Logistic { .. }) && evidence.view().check(d, c).is_ok()
+        };
         let (names, features) = (&self.label_names, &self.feature_names);
         let checks = [
             ("projection", self.projection.cols() == k),
@@ -237,6 +247,7 @@ impl ModelParts {
             ("spectrum", self.spectrum.len() == k),
             ("head", head),
             ("shortlist", self.shortlist.as_ref().is_none_or(lists)),
+            ("evidence", self.evidence.as_ref().is_none_or(said)),
             ("thresholds", self.thresholds.len() == c),
             ("counts", self.background.counts.len() == c),
             ("mean", self.background.mean.len() == k),

@@ -13,6 +13,7 @@ use super::precision::Table;
 use super::predict::Search;
 use super::pursuit::Trained;
 use crate::csr::CsrRef;
+use crate::evidence::Labels;
 use crate::head::{Loss, Pursuit};
 use crate::kernel::elementwise::{cos_turns, exp_sum};
 use crate::kernel::gather;
@@ -132,11 +133,11 @@ impl<'m> Scorer<'m> {
             let z = self.inputs(h);
             let one = |sums: &mut Sums, i: usize| {
                 let labels = lists.search(x.row(i), width, |_, _| false, sums);
-                self.some(&labels, z.row(i), h.row(i), rest, top)
+                self.some(&labels, x.row(i), z.row(i), h.row(i), rest, top)
             };
             return (0..x.rows()).into_par_iter().with_min_len(EXAMPLES).map_init(Sums::default, one).collect();
         }
-        self.all(h, top)
+        self.all(x, h, top)
     }
 
     /// The labels that are scored for each of some prepared examples.
@@ -150,13 +151,26 @@ impl<'m> Scorer<'m> {
     }
 
     /// Scores the labels of a shortlist for an example with head inputs `z`: each to the same bits as among all labels.
-    fn some(&self, labels: &[u32], z: &[f32], h: &[f32], rest: Option<&Rest>, top: usize) -> Scored {
+    fn some(
+        &self,
+        labels: &[u32],
+        x: (&[u32], Option<&[f32]>),
+        z: &[f32],
+        h: &[f32],
+        rest: Option<&Rest>,
+        top: usize,
+    ) -> Scored {
         let (mut found, calibration) = (nothing(top), self.model.calibration());
         let table = self.weights.table();
         let mut scores = vec![0.0; labels.len()];
         for (label, score) in labels.iter().zip(&mut scores) {
             let row = *label as usize;
             table.dots(z, row..row + 1, std::slice::from_mut(score));
+        }
+        if let Some(evidence) = self.model.evidence().filter(|_| !labels.is_empty()) {
+            evidence.add(x, &Labels::some(labels), &mut scores);
+        }
+        for (label, score) in labels.iter().zip(&mut scores) {
             *score = tame(calibration.scale * *score + calibration.shift);
             found.best.offer(*label, *score);
         }
@@ -169,15 +183,15 @@ impl<'m> Scorer<'m> {
         found
     }
 
-    /// The best of all labels for each row of `h`.
-    pub fn all(&self, h: &Matrix, top: usize) -> Vec<Scored> {
+    /// The best of all labels for each of some prepared examples, whose places are the rows of `h`.
+    pub fn all(&self, x: CsrRef<'_>, h: &Matrix, top: usize) -> Vec<Scored> {
         let pursuit = Trained::of(self.model).map(|(labels, atoms)| Pursuit::new(&labels, h, atoms));
         let z = self.inputs(pursuit.as_ref().map_or(h, |pursuit| &pursuit.rest));
         let count = self.count();
         let size = count.div_ceil(GROUPS).next_multiple_of(TILE);
         let parts: Vec<Vec<Scored>> = (0..count.div_ceil(size.max(1)))
             .into_par_iter()
-            .map(|group| self.group(h, &z, pursuit.as_ref(), group * size..count.min((group + 1) * size), top))
+            .map(|group| self.group(x, h, &z, pursuit.as_ref(), group * size..count.min((group + 1) * size), top))
             .collect();
         let mut all = vec![nothing(top); h.rows()];
         for part in parts {
@@ -191,6 +205,7 @@ impl<'m> Scorer<'m> {
 
     fn group(
         &self,
+        x: CsrRef<'_>,
         h: &Matrix,
         z: &Matrix,
         pursuit: Option<&Pursuit>,
@@ -208,6 +223,13 @@ impl<'m> Scorer<'m> {
                 shares.resize(scores.len(), 0.0);
                 rows.table().dots(h.as_slice(), tile.clone(), &mut shares);
                 scores.iter_mut().zip(&shares).for_each(|(s, share)| *s += blend * share);
+            }
+            if let Some(evidence) = self.model.evidence() {
+                let labels = match &self.ids {
+                    Some(ids) => Labels::some(&ids[tile.clone()]),
+                    None => Labels::Range(tile.start as u32..tile.end as u32),
+                };
+                (0..).zip(scores.chunks_mut(tile.len())).for_each(|(i, row)| evidence.add(x.row(i), &labels, row));
             }
             if let Some(pursuit) = pursuit {
                 for (i, row) in scores.chunks_mut(tile.len()).enumerate() {

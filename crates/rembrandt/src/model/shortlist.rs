@@ -154,7 +154,12 @@ impl Model {
         let h = self.place(some_x.view());
         let projection = single(self.projection(), self.shape().d);
         let vectors = single(self.weights().unwrap_or_else(|| self.labels()), c);
-        let linear = Linear { projection: projection.view(), intercept: self.intercept(), vectors: vectors.view() };
+        let linear = Linear {
+            projection: projection.view(),
+            intercept: self.intercept(),
+            vectors: vectors.view(),
+            evidence: self.evidence(),
+        };
         let trial = Trial { x: some_x.view(), y: some_y.view(), h: h.view(), own: false };
         let (shortlist, report) = choose(&linear, (x, y), trial, self.calibration());
         Ok(ShortlistUpdate { model: self, shortlist, report })

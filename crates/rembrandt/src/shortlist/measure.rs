@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::rest::Known;
 use super::{Linear, Postings, Rest, Shortlist, Sums, Width};
 use crate::csr::CsrRef;
+use crate::evidence::Labels;
 use crate::head::{Calibration, Loss, STRIP};
 use crate::kernel::dots::dots;
 use crate::kernel::elementwise::exp_sum;
@@ -100,7 +101,7 @@ pub(crate) fn choose(
     calibration: Calibration,
 ) -> (Option<Shortlist>, ShortlistReport) {
     let postings = Postings::build(linear, x, y, WIDEST.probes);
-    let scans = scan(linear, trial.h, calibration);
+    let scans = scan(linear, &trial, calibration);
     let held = |i: &usize| !trial.y.row(*i).0.is_empty();
     let labelled: Vec<usize> = (0..trial.y.rows()).filter(held).collect();
     let precision = |top: usize, best: &dyn Fn(usize) -> Vec<u32>| {
@@ -179,7 +180,10 @@ fn search(linear: &Linear<'_>, postings: &Postings, trial: Trial<'_>, width: Wid
             dots(&z, linear.vectors.row(*label as usize), z.len(), &mut score);
             score[0]
         };
-        let scores: Vec<f32> = labels.iter().map(score).collect();
+        let mut scores: Vec<f32> = labels.iter().map(score).collect();
+        if let Some(evidence) = linear.evidence.filter(|_| !labels.is_empty()) {
+            evidence.add(trial.x.row(i), &Labels::some(&labels), &mut scores);
+        }
         let mut best = Best::new(TOP);
         labels.iter().zip(&scores).for_each(|(label, score)| best.offer(*label, *score));
         Found { best: best.into_ranked().map(|(label, _)| label).collect(), labels, scores }
@@ -187,8 +191,9 @@ fn search(linear: &Linear<'_>, postings: &Postings, trial: Trial<'_>, width: Wid
     (0..trial.x.rows()).into_par_iter().with_min_len(16).map_init(Sums::default, one).collect()
 }
 
-/// The best of all labels for each row of `h`.
-fn scan(linear: &Linear<'_>, h: MatRef<'_>, calibration: Calibration) -> Vec<Scan> {
+/// The best of all labels for each of the examples.
+fn scan(linear: &Linear<'_>, trial: &Trial<'_>, calibration: Calibration) -> Vec<Scan> {
+    let h = trial.h;
     let strip = |strip: usize| {
         let rows = strip * STRIP..h.rows().min((strip + 1) * STRIP);
         let width = linear.vectors.cols();
@@ -202,6 +207,11 @@ fn scan(linear: &Linear<'_>, h: MatRef<'_>, calibration: Calibration) -> Vec<Sca
             scores.resize(rows.len() * tile.len(), 0.0);
             let vectors = &linear.vectors.as_slice()[tile.start * width..tile.end * width];
             dots(z.as_slice(), vectors, width, &mut scores);
+            if let Some(evidence) = linear.evidence {
+                let labels = Labels::Range(tile.start as u32..tile.end as u32);
+                let each = rows.clone().zip(scores.chunks_mut(tile.len()));
+                each.for_each(|(i, row)| evidence.add(trial.x.row(i), &labels, row));
+            }
             for ((best, sums), row) in best.iter_mut().zip(&mut sums).zip(scores.chunks(tile.len())) {
                 tile.clone().zip(row).for_each(|(label, score)| best.offer(label as u32, *score));
                 if calibration.loss == Loss::Softmax {

@@ -35,6 +35,7 @@ mod tests;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use crate::evidence::EvidenceRef;
 use crate::kernel::dots::dots;
 use crate::matrix::MatRef;
 
@@ -123,6 +124,7 @@ pub(crate) struct Linear<'a> {
     pub projection: MatRef<'a>,
     pub intercept: &'a [f32],
     pub vectors: MatRef<'a>,
+    pub evidence: Option<EvidenceRef<'a>>,
 }
 
 impl Linear<'_> {
@@ -140,7 +142,7 @@ impl Linear<'_> {
     fn share(&self, feature: usize, label: usize) -> f32 {
         let mut share = [0.0];
         dots(self.projection.row(feature), &self.vectors.row(label)[..self.k()], self.k(), &mut share);
-        share[0]
+        share[0] + self.evidence.map_or(0.0, |evidence| evidence.share(feature, label as u32))
     }
 
     /// The score of a label without any feature.

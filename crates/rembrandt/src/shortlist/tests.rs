@@ -64,7 +64,12 @@ fn world(c: usize, n: usize, width: usize) -> World {
 
 impl World {
     fn linear(&self) -> Linear<'_> {
-        Linear { projection: self.projection.view(), intercept: &[0.25; K], vectors: self.vectors.view() }
+        Linear {
+            projection: self.projection.view(),
+            intercept: &[0.25; K],
+            vectors: self.vectors.view(),
+            evidence: None,
+        }
     }
 }
 

@@ -5,10 +5,12 @@ use std::time::Instant;
 use super::chosen::Chosen;
 use super::params::{HeadKind, TrainParams, Tuning};
 use super::report::TrainReport;
-use super::search::{BLENDS, search};
+use super::search::search;
 use super::shortlist::Deciding;
 use super::trial::{MOST_EXAMPLES, MOST_SCORES, Scored, Setting};
 use crate::data::{Dataset, Examples, Side, alike};
+use crate::embed::Method;
+use crate::evidence::Evidence;
 use crate::head::{
     Calibration, Decoder, Descent, Folds, Head, Inputs, Logistic, LogisticParams, LogisticReport, Part, RandomFeatures,
     Sampled, Targets, add_intercept, out_of_fold,
@@ -36,6 +38,8 @@ pub struct Trained {
     pub head: Head,
     /// Lists of likely labels, where labels are many.
     pub shortlist: Option<Shortlist>,
+    /// What single features say of labels, where that helps.
+    pub evidence: Option<Evidence>,
     /// How scores become probabilities.
     pub calibration: Calibration,
     /// The probability from which predicting a label makes its F1 largest.
@@ -62,7 +66,8 @@ impl TrainParams {
         self.check(data)?;
         let decided = TrainParams { k: self.k.or_else(|| self.sensed(data)), ..self.decided(data.shape()) };
         // What was settled by now is not tried.
-        let tuning = Tuning { k: tuning.k && decided.k.is_none(), ..*tuning };
+        let evidence = tuning.evidence && self.method == Method::Rembrandt;
+        let tuning = Tuning { k: tuning.k && decided.k.is_none(), evidence, ..*tuning };
         decided.fit_decided(data, &tuning, run)
     }
 
@@ -107,6 +112,7 @@ impl TrainParams {
         let labels = data.labels()?;
         let counts = labels.counts(shape.c);
         let mut deciding = self.shortens(shape.c).then(|| Deciding::all(h.view(), false));
+        let mut evidence = None;
         let decoder = Decoder { labels: &embedding.labels, means: means.as_ref(), atoms };
         let (head, report) = match self.head {
             HeadKind::LeastSquares => (decoder.head(), None),
@@ -127,7 +133,9 @@ impl TrainParams {
                     example_weights: weights.as_deref(),
                     label_weights: self.label_weights.as_deref(),
                 };
-                let (mut model, report) = if faithful || self.folds == 0 {
+                // A gain that was given needs calibration with it, whatever the search has found.
+                let settled = faithful && self.evidence == 0.0;
+                let (mut model, report) = if settled || self.folds == 0 {
                     self.fit_head(&setting, None, Inputs::new(h.view(), features.as_ref()), targets, run)?
                 } else {
                     let most = MOST_SETTLING.min(MOST_SCORES / shape.c.max(1)).max(1);
@@ -141,17 +149,17 @@ impl TrainParams {
                     let inputs = Inputs::new(kept.h.view(), features.as_ref());
                     let fitted = self.fit_head(&setting, None, inputs, some, run)?;
                     let logistic = fitted.0.scores(Inputs::new(out.h.view(), features.as_ref()));
+                    drop(kept);
                     let squares = decoder.scores(out.h.view());
                     let scored = Scored { logistic: Some(logistic), squares };
-                    if tuning.blend {
-                        blend = best_blend(&scored, &out, self.head == HeadKind::Softmax);
-                    }
-                    let scores = scored.blended(blend);
-                    calibration = Calibration::fit(self.head.loss(), &scores, out.labels.view());
-                    thresholds = super::thresholds::thresholds(&calibration, scores, out.labels.view())?;
+                    let choice = TrainParams { blend, ..self.clone() };
+                    let settled = choice.settle(tuning, data, |i| few.of(i) == 0, (scored, &out), run)?;
+                    (blend, evidence) = (settled.blend, settled.evidence);
+                    (calibration, thresholds) = (settled.calibration, settled.thresholds);
                     fitted
                 };
                 params.blend = blend;
+                params.evidence = evidence.as_ref().map_or(0.0, |evidence| evidence.gain);
                 decoder.add_constants(&mut model, blend);
                 if let Some(propensity) = self.propensity {
                     let propensities = Propensities::new(propensity, &counts, shape.n as u64)?;
@@ -161,7 +169,7 @@ impl TrainParams {
             }
         };
         clock.stage("head");
-        let linear = deciding.map(|deciding| deciding.shortlist(data, &embedding, &head, calibration)).transpose()?;
+        let linear = deciding.map(|deciding| deciding.shortlist(data, &embedding, &head, evidence.as_ref(), calibration)).transpose()?;
         let (shortlist, shortened) = linear.flatten().unzip();
         clock.stage("shortlist");
         let report = TrainReport {
@@ -178,6 +186,7 @@ impl TrainParams {
             embedding,
             head,
             shortlist,
+            evidence,
             calibration,
             thresholds,
             counts,
@@ -259,6 +268,7 @@ impl Trained {
             spectrum: self.embedding.spectrum,
             head: self.head,
             shortlist: self.shortlist,
+            evidence: self.evidence,
             trees: None,
             calibration: self.calibration,
             thresholds: self.thresholds,
@@ -276,18 +286,6 @@ impl Trained {
         };
         (parts, self.params, self.report, self.seconds)
     }
-}
-
-/// The blend that is best for examples that the head was not trained on.
-fn best_blend(scored: &Scored, out: &Part, single: bool) -> f32 {
-    let found = scored.precision(out.labels.view(), out.weights.as_deref(), &BLENDS);
-    let mut best = 0;
-    for (i, held_out) in found.iter().enumerate() {
-        if held_out.quality(single) > found[best].quality(single) {
-            best = i;
-        }
-    }
-    BLENDS[best]
 }
 
 /// Adds the logarithm of the inverse propensity to the log-odds of each label: what is predicted is then, in the

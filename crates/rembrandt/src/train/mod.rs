@@ -37,6 +37,7 @@ mod fit;
 mod params;
 mod report;
 mod search;
+mod settle;
 mod shortlist;
 mod spent;
 #[cfg(test)]

@@ -105,6 +105,9 @@ pub struct TrainParams {
     pub together: bool,
     /// Rank as if every label had been given as often as it applies: those that tend to be forgotten move up.
     pub propensity: Option<Propensity>,
+    /// How much of the [evidence](crate::evidence) of single features to add to the scores of a logistic head; 0: none.
+    #[serde(default)]
+    pub evidence: f32,
     /// With so many labels or more, make [lists](crate::shortlist) with which prediction need not look at all of them.
     /// Absent: never.
     #[serde(default)]
@@ -137,6 +140,7 @@ impl TrainParams {
             folds: 3,
             together: false,
             propensity: None,
+            evidence: 0.0,
             shortlist: Some(FROM_LABELS),
             label_weights: None,
         }
@@ -161,6 +165,13 @@ impl TrainParams {
         }
         if !self.blend.is_finite() || self.blend < 0.0 {
             return Err(Error::parameter("blend", "must be a finite number, zero or more"));
+        }
+        if !self.evidence.is_finite() || self.evidence < 0.0 {
+            return Err(Error::parameter("evidence", "must be a finite number, zero or more"));
+        }
+        if self.evidence > 0.0 && self.folds == 0 {
+            let reason = "is weighed on examples that the head has not seen, and with --folds 0 there are none";
+            return Err(Error::parameter("evidence", reason));
         }
         let least_squares = self.head == HeadKind::LeastSquares;
         if least_squares && (self.propensity.is_some() || self.features.is_some() || self.label_weights.is_some()) {
@@ -313,6 +324,8 @@ pub struct Tuning {
     pub strength: bool,
     /// Choose how much of the least-squares score to add.
     pub blend: bool,
+    /// Choose how much of the evidence of single features to add, where examples are many.
+    pub evidence: bool,
     /// Choose whether there are random features, where none are given.
     pub features: bool,
     /// Choose the bandwidth of random features.
@@ -330,6 +343,7 @@ impl Tuning {
             spread: none,
             strength: none,
             blend: none,
+            evidence: none,
             features: none,
             bandwidth: none,
         }
@@ -349,6 +363,7 @@ impl Tuning {
             spread: true,
             strength: true,
             blend: true,
+            evidence: true,
             features: true,
             bandwidth: true,
         }

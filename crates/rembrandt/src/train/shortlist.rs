@@ -3,6 +3,7 @@
 use super::params::TrainParams;
 use crate::csr::Csr;
 use crate::data::Dataset;
+use crate::evidence::Evidence;
 use crate::head::{Calibration, Head};
 use crate::matrix::{MatRef, Matrix};
 use crate::shortlist::{DECIDING, Linear, Shortlist, ShortlistReport, Trial, choose};
@@ -45,6 +46,7 @@ impl Deciding {
         data: &Dataset,
         embedding: &Embedding,
         head: &Head,
+        evidence: Option<&Evidence>,
         calibration: Calibration,
     ) -> Result<Option<(Option<Shortlist>, ShortlistReport)>> {
         let Some(vectors) = head.vectors(&embedding.labels) else { return Ok(None) };
@@ -52,6 +54,7 @@ impl Deciding {
             projection: embedding.projection.view(),
             intercept: &embedding.intercept,
             vectors: vectors.view(),
+            evidence: evidence.map(Evidence::view),
         };
         let (x, y) = (data.features()?, data.labels()?);
         let (mut some_x, mut some_y) = (Csr::new(x.view().values.is_none()), Csr::new(true));

@@ -292,6 +292,13 @@ impl Scored {
         scores
     }
 
+    /// Adds other scores to the logistic ones, or to the only ones.
+    pub fn add(&mut self, other: &Matrix, times: f32) {
+        let scores = self.logistic.as_mut().unwrap_or(&mut self.squares);
+        let pairs = scores.as_mut_slice().par_iter_mut().zip(other.as_slice());
+        pairs.with_min_len(1 << 16).for_each(|(score, other)| *score += times * other);
+    }
+
     /// Precision for each of some blends, as a mean weighted by examples.
     pub fn precision(&self, labels: CsrRef<'_>, weights: Option<&[f32]>, blends: &[f32]) -> Vec<HeldOut> {
         let n = self.squares.rows();

@@ -61,6 +61,7 @@ fn trained(rows: &Rows, labels: u32, center: bool) -> ModelParts {
         spectrum: embedding.spectrum,
         head: Head::LeastSquares,
         shortlist: None,
+        evidence: None,
         trees: None,
         calibration: Calibration { loss: Loss::Independent, scale: 8.0, shift: -4.0 },
         thresholds: vec![0.5; labels as usize],

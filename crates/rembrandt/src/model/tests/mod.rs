@@ -62,6 +62,7 @@ pub fn parts(kind: &str, c: usize) -> ModelParts {
         spectrum: (0..k).map(|j| 9.0 / (j + 1) as f64).collect(),
         head,
         shortlist: None,
+        evidence: None,
         trees: None,
         calibration: Calibration { loss, scale: 1.3, shift },
         thresholds: matrix(1, c, 0.5).row(0).iter().map(|v| v + 0.5).collect(),

@@ -1,0 +1,84 @@
+//! What is settled on examples that the head has not seen: how much of least squares and of evidence to add to its scores,
+//! and what probabilities and thresholds these become.
+
+use super::params::{HeadKind, TrainParams, Tuning};
+use super::search::BLENDS;
+use super::trial::Scored;
+use crate::data::{Dataset, Examples};
+use crate::evidence::Evidence;
+use crate::head::{Calibration, Part};
+use crate::{Result, Run};
+
+/// Gains to try. Evidence lies between 0 and the sum of the values of an example, log-odds differ by a few units.
+const GAINS: [f32; 8] = [0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0];
+
+/// What was settled.
+pub(super) struct Settled {
+    pub blend: f32,
+    pub evidence: Option<Evidence>,
+    pub calibration: Calibration,
+    pub thresholds: Vec<f32>,
+}
+
+impl TrainParams {
+    /// Whether evidence is asked for, or to be tried.
+    pub(super) fn listens(&self, tuning: &Tuning) -> bool {
+        self.evidence > 0.0 || tuning.evidence
+    }
+
+    /// Settles what `scored` leaves open, for the examples `out` of `data`, which are those that `is_out` says.
+    pub(super) fn settle(
+        &self,
+        tuning: &Tuning,
+        data: &Dataset,
+        is_out: impl Fn(usize) -> bool,
+        (mut scored, out): (Scored, &Part),
+        run: &mut Run<'_>,
+    ) -> Result<Settled> {
+        let single = self.head == HeadKind::Softmax;
+        let blends = if tuning.blend { &BLENDS[..] } else { std::slice::from_ref(&self.blend) };
+        let best_blend = |scored: &Scored| {
+            let found = scored.precision(out.labels.view(), out.weights.as_deref(), blends);
+            let qualities = found.iter().map(|held_out| held_out.quality(single));
+            first_best(blends.iter().copied().zip(qualities))
+        };
+        let mut evidence = None;
+        let (blend, _) = if self.listens(tuning) {
+            let found = self.hear(data, &is_out)?;
+            let x = data.select(&is_out)?.features()?;
+            let said = found.view().scores(x.view(), data.shape().c);
+            let gains = if tuning.evidence { &GAINS[..] } else { std::slice::from_ref(&self.evidence) };
+            let (mut added, mut tried) = (0.0, Vec::new());
+            for gain in gains {
+                run.advance("evidence", 0)?;
+                scored.add(&said, gain - added);
+                added = *gain;
+                let (blend, quality) = best_blend(&scored);
+                tried.push(((*gain, blend), quality));
+            }
+            let ((gain, blend), quality) = first_best(tried.into_iter());
+            scored.add(&said, gain - added);
+            evidence = (gain > 0.0).then_some(Evidence { gain, ..found });
+            (blend, quality)
+        } else {
+            best_blend(&scored)
+        };
+        let scores = scored.blended(blend);
+        let calibration = Calibration::fit(self.head.loss(), &scores, out.labels.view());
+        let thresholds = super::thresholds::thresholds(&calibration, scores, out.labels.view())?;
+        Ok(Settled { blend, evidence, calibration, thresholds })
+    }
+
+    /// What features say of labels on all other examples.
+    fn hear(&self, data: &Dataset, is_out: impl Fn(usize) -> bool) -> Result<Evidence> {
+        let (x, y, weights) = (data.features()?, data.labels()?, data.weights()?);
+        let shape = data.shape();
+        Ok(Evidence::fit((x.view(), y.view()), weights.as_deref(), (shape.d, shape.c), |i| !is_out(i)))
+    }
+}
+
+/// The first of the best.
+fn first_best<T>(tried: impl Iterator<Item = (T, f64)>) -> (T, f64) {
+    let better = |best: (T, f64), other: (T, f64)| if other.1 > best.1 { other } else { best };
+    tried.reduce(better).expect("something was tried")
+}
