@@ -15,8 +15,8 @@
 //! An example has a few dozen features and d is large, so this reads some thousand numbers and some hundred rows of
 //! weights, whatever the number of labels. Dividing label vectors or examples into cells does far worse: h has hundreds of
 //! dimensions, in all of which it varies about as much, and nothing is near anything there; features are
-//! what is alike in examples that are. What is left out are labels that never occurred with any feature of the
-//! example. A scan of all labels ranks some of them high, and is seldom right then.
+//! what is alike in examples that are. Left out are labels that never occurred with any feature of the example, and
+//! those beyond the width of the search. A scan of all labels ranks some of them high, and is seldom right then.
 //!
 //! | file | holds |
 //! |---|---|
