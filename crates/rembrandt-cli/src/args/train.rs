@@ -95,7 +95,7 @@ pub struct HeadArgs {
     #[arg(long, value_name = "N")]
     epochs: Option<usize>,
     /// Labels that the training of a head on h itself looks at in one step, besides those that the examples have
-    /// [default: all, or 1024 where that would take half an hour or more]
+    /// [default: all, or 1024 where that would take ten minutes or more]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     sampled_labels: Option<u64>,
     /// How much of the least-squares score to add [default: chosen]

@@ -263,6 +263,7 @@ fn json_of(params: &TrainParams, report: &TrainReport) -> Map<String, Value> {
     let object = json!({
         "method": params.method, "atoms": params.atoms, "head": params.head, "k": params.k, "ridge": params.ridge,
         "head_ridge": logistic.then(|| head_ridge(params)), "blend": logistic.then_some(params.blend),
+        "evidence": logistic.then_some(params.evidence),
         "random_features": params.features, "sampled": params.sampled, "folds": params.folds,
         "held_out": report.held_out, "tried": report.tried, "cut_short": report.cut_short,
         "energy_fraction": report.embedding.energy_fraction, "shortlist": report.shortlist,
@@ -343,6 +344,9 @@ pub(super) fn head(params: &TrainParams) -> String {
     }
     if params.head != HeadKind::LeastSquares && params.blend > 0.0 {
         head.push_str(&format!(", plus {} × least squares", short(params.blend.into())));
+    }
+    if params.evidence > 0.0 {
+        head.push_str(&format!(", plus {} × evidence", short(params.evidence.into())));
     }
     if let Some(features) = &params.features {
         head.push_str(&format!(", on {} random features of bandwidth {}", features.count, short(features.bandwidth)));

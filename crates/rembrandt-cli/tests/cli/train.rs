@@ -46,7 +46,7 @@ fn people_get_a_summary_and_a_note_or_nothing() {
 fn options_reach_the_model() {
     let desk = Desk::with_data();
     let features = |kernel: &str, quasi: bool, bandwidth: f64| json!({"kernel": kernel, "quasi": quasi, "count": 50, "bandwidth": bandwidth, "seed": 1});
-    let cases: [(&str, &str, Value); 14] = [
+    let cases: [(&str, &str, Value); 15] = [
         ("--head ls", "head", json!("least-squares")),
         ("--head ls", "head_ridge", Value::Null),
         ("--head lr", "head", json!("softmax")),
@@ -55,6 +55,7 @@ fn options_reach_the_model() {
         ("--ridge 2", "ridge", json!(2.0)),
         ("--head-ridge 3", "head_ridge", json!(3.0)),
         ("--blend 1.5", "blend", json!(1.5)),
+        ("--evidence 2.5", "evidence", json!(2.5)),
         ("--random-features gaussian:50", "random_features", features("gaussian", false, 4.0)),
         ("--random-features cauchy:50 --bandwidth 2", "random_features", features("cauchy", false, 2.0)),
         ("--random-features quasi-matern3:50", "random_features", features("matern3", true, 4.0)),

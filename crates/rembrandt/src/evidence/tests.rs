@@ -1,8 +1,10 @@
 use super::*;
 use crate::csr::Csr;
 
-/// Examples with features and labels: (features with values, labels).
-fn examples(rows: &[(&[(u32, f32)], &[u32])]) -> (Csr, Csr) {
+/// Features with values, and labels.
+type Example<'a> = (&'a [(u32, f32)], &'a [u32]);
+
+fn examples(rows: &[Example<'_>]) -> (Csr, Csr) {
     let (mut x, mut y) = (Csr::new(false), Csr::new(true));
     for (features, labels) in rows {
         features.iter().for_each(|(id, value)| x.push(*id, *value));

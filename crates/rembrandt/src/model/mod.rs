@@ -68,6 +68,7 @@
 mod add_label;
 mod container;
 mod embedding;
+mod evidence;
 mod explain;
 mod export;
 mod layout;
@@ -80,7 +81,6 @@ mod precision;
 mod predict;
 mod pursuit;
 mod score;
-mod evidence;
 mod shortlist;
 #[cfg(test)]
 mod tests;

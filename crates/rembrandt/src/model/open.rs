@@ -8,16 +8,16 @@ use safetensors::Dtype;
 use serde_json::Value;
 
 use super::container::{self, Container, damaged};
+use super::evidence::StoredEvidence;
 use super::layout::{Description, FORMAT, HeadKind, Layout, PreprocessingKind};
 use super::names::{self, Names};
 use super::parts::{Background, Preprocessing, finite};
 use super::precision::{Place, Precision, Table};
-use super::evidence::StoredEvidence;
 use super::shortlist::StoredLists;
 use crate::data::featurizer::{Featurizer, FeaturizerParts, SparseTransform, Weighting};
+use crate::evidence::EvidenceRef;
 use crate::head::Calibration;
 use crate::matrix::Matrix;
-use crate::evidence::EvidenceRef;
 use crate::shortlist::{Lists, Width};
 use crate::tree::{self, Trees};
 use crate::{Error, Result, mapped};

@@ -237,9 +237,8 @@ impl ModelParts {
             let sound = shortlist.lists().check(d, c).is_ok() && shortlist.rest.iter().all(|rest| rest.is_sound(k));
             sound && self.head.is_linear() && self.trees.is_none()
         };
-        let said = |evidence: &Evidence| {
-            matches!(self.head, Head::Logistic { .. }) && evidence.view().check(d, c).is_ok()
-        };
+        let said =
+            |evidence: &Evidence| matches!(self.head, Head::Logistic { .. }) && evidence.view().check(d, c).is_ok();
         let (names, features) = (&self.label_names, &self.feature_names);
         let checks = [
             ("projection", self.projection.cols() == k),

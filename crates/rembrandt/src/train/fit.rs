@@ -64,10 +64,11 @@ impl TrainParams {
     /// The result is the same to the last bit for any number of threads, unless the time for tuning cut it short.
     pub fn fit(&self, data: &Dataset, tuning: &Tuning, run: &mut Run<'_>) -> Result<Trained> {
         self.check(data)?;
-        let decided = TrainParams { k: self.k.or_else(|| self.sensed(data)), ..self.decided(data.shape()) };
-        // What was settled by now is not tried.
+        // What a method settles by itself is not tried.
+        let sensed = self.sensed(data).filter(|_| self.k.is_none());
+        let decided = TrainParams { k: self.k.or(sensed), ..self.decided(data.shape()) };
         let evidence = tuning.evidence && self.method == Method::Rembrandt;
-        let tuning = Tuning { k: tuning.k && decided.k.is_none(), evidence, ..*tuning };
+        let tuning = Tuning { k: tuning.k && sensed.is_none(), evidence, ..*tuning };
         decided.fit_decided(data, &tuning, run)
     }
 
@@ -169,7 +170,9 @@ impl TrainParams {
             }
         };
         clock.stage("head");
-        let linear = deciding.map(|deciding| deciding.shortlist(data, &embedding, &head, evidence.as_ref(), calibration)).transpose()?;
+        let linear = deciding
+            .map(|deciding| deciding.shortlist(data, &embedding, &head, evidence.as_ref(), calibration))
+            .transpose()?;
         let (shortlist, shortened) = linear.flatten().unzip();
         clock.stage("shortlist");
         let report = TrainReport {

@@ -28,7 +28,7 @@ const SPEED: f64 = 1e11;
 /// What nobody would mind waiting for.
 const NO_TIME: Duration = Duration::from_secs(1);
 /// A head on h itself looks at some of the labels at a time where all of them would take this many seconds or more.
-const MOST_SECONDS: f64 = 1800.0;
+const MOST_SECONDS: f64 = 600.0;
 /// A head is out of reach when it takes this many seconds or more even so.
 const OUT_OF_REACH: f64 = 7200.0;
 
@@ -82,7 +82,7 @@ pub struct TrainParams {
     /// head, here and below.
     pub logistic: LogisticParams,
     /// How the head is trained on h itself, with the ridge above, by looking at some of the labels at a time; absent: at
-    /// all of them, unless the examples and labels are so many that this would take half an hour or more.
+    /// all of them, unless the examples and labels are so many that this would take ten minutes or more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampled: Option<Sampled>,
     /// How the head is trained on random features; its ridge is where tuning begins.

@@ -338,3 +338,28 @@ fn many_labels_get_lists_and_few_do_not() {
         assert_eq!(trained.head, plain.head);
     }
 }
+
+/// With two dimensions for all labels, each told by features of its own, evidence is what is left to go by.
+#[test]
+fn evidence_is_added_where_it_helps() {
+    let params = TrainParams { k: Some(2), ridge: Some(1.0), ..TrainParams::new(HeadKind::Independent) };
+    let many = data(20_500);
+    let tuning = Tuning { evidence: true, ..Tuning::off() };
+    let (heard, deaf) = (fit(&params, &many, &tuning), fit(&params, &many, &Tuning::off()));
+    assert!(deaf.evidence.is_none() && deaf.params.evidence == 0.0);
+    let evidence = heard.evidence.unwrap();
+    assert!(evidence.gain > 0.0 && evidence.gain == heard.params.evidence);
+    // The features of a label say more of it than of others, and noise says little.
+    let view = evidence.view();
+    assert!(view.share(0, 0) > 2.0 * view.share(0, 3).max(view.share(2 * C, 0)));
+
+    // A gain that was given is taken, with few examples too, and other methods get none by themselves.
+    let given = TrainParams { evidence: 3.0, ..params.clone() };
+    assert_eq!(fit(&given, &data(400), &Tuning::off()).evidence.unwrap().gain, 3.0);
+    let other = TrainParams { method: Method::Cs, ..params.clone() };
+    assert!(fit(&other, &data(400), &tuning).evidence.is_none());
+    for bad in [TrainParams { evidence: f32::NAN, ..params.clone() }, TrainParams { folds: 0, ..given }] {
+        let error = bad.fit(&data(400), &Tuning::off(), &mut Run::default()).unwrap_err().to_string();
+        assert!(error.starts_with("evidence: "), "{error}");
+    }
+}

@@ -16,7 +16,7 @@ fn shares_add_up_to_the_prediction() {
                 for (label, p) in found.row(i).take(3) {
                     let why = model.explain(one.view(), label as usize).unwrap();
                     assert_eq!((why.label, why.probability), (label as usize, p), "{kind}");
-                    assert_eq!(why.exact, !["random-features", "pursuit"].contains(&kind));
+                    assert_eq!(why.exact, !["random-features", "random-features+evidence", "pursuit"].contains(&kind));
                     let sum = why.base + why.contributions.iter().map(|(_, _, share)| share).sum::<f64>();
                     assert!((sum - why.log_odds).abs() < 1e-9);
                     let mut named: Vec<usize> = why.contributions.iter().map(|(id, _, _)| *id as usize).collect();
@@ -42,7 +42,7 @@ fn shares_add_up_to_the_prediction() {
 
 #[test]
 fn without_a_feature_the_log_odds_lose_its_share() {
-    for kind in ["ilr", "random-features"] {
+    for kind in ["ilr", "random-features", "ilr+evidence"] {
         let model = save(&parts(kind, 20), Precision::F32).open();
         let x = model.prepare(rows(examples(1, 8).view(), 0, 1).view()).unwrap();
         let why = model.explain(x.view(), 4).unwrap();

@@ -14,6 +14,7 @@ use serde_json::json;
 use super::{Background, Model, ModelParts, Precision, Preprocessing};
 use crate::csr::{Csr, CsrRef};
 use crate::data::featurizer::{Featurizer, FeaturizerParams, SparseCounts};
+use crate::evidence::Evidence;
 use crate::head::{Calibration, Head, Logistic, Loss, RandomFeatures};
 use crate::matrix::Matrix;
 
@@ -26,10 +27,35 @@ pub fn random(seed: u64) -> impl FnMut() -> f32 {
     }
 }
 
-pub const KINDS: [&str; 6] = ["least-squares", "least-squares-softmax", "pursuit", "ilr", "softmax", "random-features"];
+pub const KINDS: [&str; 8] = [
+    "least-squares",
+    "least-squares-softmax",
+    "pursuit",
+    "ilr",
+    "softmax",
+    "random-features",
+    "ilr+evidence",
+    "random-features+evidence",
+];
+
+/// What 30 features say of `c` labels, on made-up examples.
+fn evidence(c: usize) -> Evidence {
+    let all = examples(400, 11);
+    let (mut x, mut y) = (Csr::new(false), Csr::new(true));
+    for i in 0..all.rows() {
+        all.view().entries(i).filter(|(id, _)| *id < 30).for_each(|(id, value)| x.push(id as u32, value));
+        x.end_row();
+        y.push((i * 7 % c) as u32, 1.0);
+        y.end_row();
+    }
+    Evidence { gain: 1.5, ..Evidence::fit((x.view(), y.view()), None, (30, c), |_| true) }
+}
 
 /// A model with `c` labels, 30 features and 5 dimensions.
 pub fn parts(kind: &str, c: usize) -> ModelParts {
+    if let Some(kind) = kind.strip_suffix("+evidence") {
+        return ModelParts { evidence: Some(evidence(c)), ..parts(kind, c) };
+    }
     let (d, k, f) = (30, 5, 12);
     let mut draw = random(c as u64 + 7);
     let mut matrix = |rows, cols, scale: f32| Matrix::from_fn(rows, cols, |_, _| scale * draw());
@@ -127,7 +153,13 @@ pub fn text(kind: &str, c: usize) -> ModelParts {
     let all = parts(kind, c);
     let mut draw = random(5);
     let projection = Matrix::from_fn(featurizer.features(), 5, |_, _| draw());
-    ModelParts { preprocessing: Preprocessing::Text(Box::new(featurizer)), feature_names: None, projection, ..all }
+    ModelParts {
+        preprocessing: Preprocessing::Text(Box::new(featurizer)),
+        feature_names: None,
+        projection,
+        evidence: None,
+        ..all
+    }
 }
 
 /// A model that lies in a directory of its own.

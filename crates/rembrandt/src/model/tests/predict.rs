@@ -15,6 +15,10 @@ fn oracle(parts: &ModelParts, x: CsrRef<'_>, i: usize) -> Option<(Vec<f32>, Vec<
         (sum + f64::from(parts.intercept[j])) as f32
     });
     let mut scores = parts.head.scores(&parts.labels, h.view()).row(0).to_vec();
+    if let Some(evidence) = &parts.evidence {
+        let said = |label: u32| known.iter().map(|(id, value)| value * evidence.view().share(*id, label)).sum::<f32>();
+        (0..).zip(&mut scores).for_each(|(label, score)| *score += said(label));
+    }
     parts.calibration.apply(&mut scores);
     let probabilities = scores.iter().map(|t| parts.calibration.probability(*t)).collect();
     Some((probabilities, scores))

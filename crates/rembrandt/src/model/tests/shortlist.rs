@@ -32,7 +32,7 @@ fn predict(model: &Model, search: Search, top: usize) -> Predictions {
     predictor.predict(examples(300, 8).view()).unwrap()
 }
 
-const LINEAR: [&str; 4] = ["least-squares", "least-squares-softmax", "ilr", "softmax"];
+const LINEAR: [&str; 5] = ["least-squares", "least-squares-softmax", "ilr", "softmax", "ilr+evidence"];
 
 #[test]
 fn lists_change_nothing_where_all_labels_are_scored() {
@@ -167,4 +167,20 @@ fn damaged_lists_are_refused() {
         let message = refusal(&path, &bytes);
         assert!(message.starts_with("is damaged (") && message.contains("its lists"), "{name}: {message}");
     }
+}
+
+#[test]
+fn damaged_evidence_is_refused() {
+    let saved = save(&parts("ilr+evidence", 50), Precision::F32);
+    let path = saved.dir.path().join("bad");
+    let wrong: [(&str, usize, &[u8]); 3] =
+        [("evidence_starts", 8, &[255; 8]), ("evidence_labels", 0, &[255; 4]), ("evidence_weights", 0, &[0x80, 0x7f])];
+    for (name, from, with) in wrong {
+        let at = place(&saved, name) + from;
+        let bytes = forge(&saved, |bytes, _| bytes[at..at + with.len()].copy_from_slice(with));
+        let message = refusal(&path, &bytes);
+        assert!(message.starts_with("is damaged (") && message.contains("its evidence"), "{name}: {message}");
+    }
+    let useless = ModelParts { evidence: Some(evidence(50)), ..parts("least-squares", 50) };
+    assert!(useless.save(&path, Precision::F32).is_err());
 }
