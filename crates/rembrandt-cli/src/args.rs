@@ -20,7 +20,7 @@ mod model;
 mod train;
 mod tree;
 
-pub use bench::{BenchCommand, PredictBenchArgs, SolversArgs};
+pub use bench::{BenchCommand, PredictBenchArgs, ScalingArgs, SolversArgs};
 pub use compare::{CompareArgs, METHODS, Method};
 pub use generate::GenerateArgs;
 pub use method::MethodChoice;

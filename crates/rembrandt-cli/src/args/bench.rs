@@ -4,14 +4,47 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::generate::parse_shape;
 use super::{InputArgs, ReadArgs};
+use rembrandt::data::generate::Generator;
 
 #[derive(Subcommand)]
 pub enum BenchCommand {
     /// Find the same embedding with the paper's procedure and with the few-pass solver, side by side
     Solvers(SolversArgs),
+    /// Double the examples, the features and labels on them, the dimensions and the labels of made-up data, one after the
+    /// other, and see what becomes of the time for an embedding
+    Scaling(ScalingArgs),
     /// Predict with a scan of all labels and with shortlists of several lengths, side by side, on one thread
     Predict(PredictBenchArgs),
+}
+
+#[derive(Args)]
+#[command(
+    after_help = "Example:\n  rembrandt bench scaling --shape 40000,100000,10000,40,1 -k 64 --doublings 4 --plot scaling.svg"
+)]
+pub struct ScalingArgs {
+    /// Where to begin: N,D,C,nnz,labels, as for `generate`
+    #[arg(long, value_name = "SHAPE", value_parser = parse_shape, default_value = "40000,100000,10000,40,1")]
+    pub shape: Generator,
+    /// Dimensions to begin with
+    #[arg(short, value_name = "K", default_value_t = 64)]
+    pub k: usize,
+    /// How often each is doubled
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=12))]
+    pub doublings: u32,
+    /// Times that each is measured; the shortest counts
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    pub repeats: u32,
+    /// Also draw the curves
+    #[arg(long, value_name = "FILE.svg")]
+    pub plot: Option<PathBuf>,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// Print no progress
+    #[arg(short, long)]
+    pub quiet: bool,
 }
 
 #[derive(Args)]

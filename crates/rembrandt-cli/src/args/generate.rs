@@ -48,7 +48,7 @@ impl GenerateArgs {
 }
 
 /// Reads `lshtc`, `odp` or five numbers.
-fn parse_shape(text: &str) -> Result<Generator, String> {
+pub(super) fn parse_shape(text: &str) -> Result<Generator, String> {
     let wrong = || "write lshtc, odp, or N,D,C,nnz,labels such as 20000,5000,800,20,2.5".to_owned();
     match text {
         "lshtc" => return Ok(Generator::lshtc()),

@@ -1,6 +1,7 @@
 //! `rembrandt bench`: parts of this program, measured against each other.
 
 pub mod predict;
+pub mod scaling;
 
 use std::io::Write;
 use std::path::Path;
@@ -164,11 +165,20 @@ fn write_plot(path: &Path, outcomes: &[Outcome]) -> rembrandt::Result<()> {
     let title = "energy, of the paper's";
     let halves = scatter(&points(|o| o.half_passes), "half-passes over the features", short, title, true);
     let seconds = scatter(&points(|o| o.seconds), "seconds", short, title, true);
-    let svg = format!(
-        "<svg viewBox=\"0 0 640 800\" xmlns=\"http://www.w3.org/2000/svg\"><style>{STYLE}</style>\
-         <rect width=\"640\" height=\"800\" fill=\"#fff\"/>\
-         <svg width=\"640\" height=\"400\">{halves}</svg><svg y=\"400\" width=\"640\" height=\"400\">{seconds}</svg></svg>\n"
+    write_pictures(path, &[halves, seconds])
+}
+
+/// Pictures below each other, as one that stands alone.
+fn write_pictures(path: &Path, pictures: &[String]) -> rembrandt::Result<()> {
+    let height = 400 * pictures.len();
+    let mut svg = format!(
+        "<svg viewBox=\"0 0 640 {height}\" xmlns=\"http://www.w3.org/2000/svg\"><style>{STYLE}</style>\
+         <rect width=\"640\" height=\"{height}\" fill=\"#fff\"/>"
     );
+    for (i, picture) in pictures.iter().enumerate() {
+        svg.push_str(&format!("<svg y=\"{}\" width=\"640\" height=\"400\">{picture}</svg>", 400 * i));
+    }
+    svg.push_str("</svg>\n");
     write_file(path, |out| out.write_all(svg.as_bytes()).map_err(Error::io(path)))
 }
 

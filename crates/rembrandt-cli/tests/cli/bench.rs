@@ -23,6 +23,25 @@ fn solvers_are_measured_side_by_side() {
 }
 
 #[test]
+fn sizes_are_doubled_one_after_the_other() {
+    let desk = Desk::new();
+    let line = "bench scaling --shape 300,200,40,8,2 -k 4 --doublings 2 --repeats 1 -q";
+    let json = desk.json(&format!("{line} --json --plot plot.svg"));
+    let results = json["results"].as_array().unwrap();
+    assert_eq!(results.len(), 15);
+    for (of, key) in results.chunks(3).zip(["n", "nnz", "label_nnz", "k", "c"]) {
+        assert_eq!((of[0]["times"].as_u64(), of[0]["ratio"].as_f64()), (Some(1), Some(1.0)));
+        let grown = of[2][key].as_f64().unwrap() / of[0][key].as_f64().unwrap();
+        assert!((2.5..=4.5).contains(&grown), "{key} grew by {grown}: {json}");
+    }
+    let plot = String::from_utf8(desk.read("plot.svg")).unwrap();
+    assert!(plot.starts_with("<svg") && plot.matches("<polyline").count() == 6, "{plot}");
+    assert_eq!(desk.ok(line).stdout.lines().count(), 16);
+    assert!(desk.refused("bench scaling --shape 300,200,3,8,2 -k 4").contains("-k: "));
+    assert!(desk.refused("bench scaling --shape 1,2").contains("write lshtc"));
+}
+
+#[test]
 fn the_paper_brings_its_settings_unless_told_otherwise() {
     let desk = Desk::with_data();
     let told = |options: &str| {

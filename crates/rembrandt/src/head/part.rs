@@ -20,4 +20,14 @@ impl Part {
         let weights = targets.example_weights.map(|w| rows.iter().map(|i| w[*i]).collect());
         Part { h: part, labels, weights }
     }
+
+    /// The same without a second matrix: the rows, which ascend, move up.
+    pub fn keep(mut h: Matrix, targets: &Targets<'_>, rows: &[usize]) -> Part {
+        let cols = h.cols();
+        let all = h.as_mut_slice();
+        rows.iter().enumerate().for_each(|(to, from)| all.copy_within(from * cols..(from + 1) * cols, to * cols));
+        h.truncate(rows.len());
+        let nothing = Matrix::zeros(targets.labels.rows(), 0);
+        Part { h, ..Part::new(nothing.view(), targets, rows) }
+    }
 }

@@ -143,8 +143,8 @@ impl TrainParams {
                     let few = Folds { count: SETTLING.max(shape.n.div_ceil(most)), ..folds };
                     let (out, kept): (Vec<usize>, Vec<usize>) = (0..shape.n).partition(|i| few.of(*i) == 0);
                     deciding = self.shortens(shape.c).then(|| Deciding::some(h.view(), &out, true));
-                    let (kept, out) = (Part::new(h.view(), &targets, &kept), Part::new(h.view(), &targets, &out));
-                    drop(h);
+                    let out = Part::new(h.view(), &targets, &out);
+                    let kept = Part::keep(h, &targets, &kept);
                     let some =
                         Targets { labels: kept.labels.view(), example_weights: kept.weights.as_deref(), ..targets };
                     let inputs = Inputs::new(kept.h.view(), features.as_ref());

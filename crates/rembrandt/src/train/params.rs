@@ -29,6 +29,8 @@ const SPEED: f64 = 1e11;
 const NO_TIME: Duration = Duration::from_secs(1);
 /// A head on h itself looks at some of the labels at a time where all of them would take this many seconds or more.
 const MOST_SECONDS: f64 = 600.0;
+/// Labels on the list of a feature, at most.
+const LISTED: f64 = 512.0;
 /// A head is out of reach when it takes this many seconds or more even so.
 const OUT_OF_REACH: f64 = 7200.0;
 
@@ -229,13 +231,20 @@ impl TrainParams {
         let width = k.max(self.features.map_or(0.0, |f| f.count as f64));
         let params = Rembrandt { k: k as usize, ..self.embedding.clone() };
         let embedding = Embedder::new(self.method, params).memory(shape) as f64;
-        // The parts of trials are copies, twice where a head is cross-fitted; h of all examples; scores of those that
-        // decide; weights and what moves them. Before, features are copied twice to be compared.
+        // The parts of trials are copies, twice where a head is cross-fitted; features are copied twice to be compared.
         let trials = rotations(shape.n) as f64;
         let trial = data.bytes() as f64 * (MOST_EXAMPLES as f64 / n.max(1.0)).min(1.0) * (0.8 * trials + 1.0);
         let scores = 4.0 * trials * (c * (n / PARTS as f64).min(MOST_DECIDING as f64)).min(MOST_SCORES as f64);
         let head = if self.head == HeadKind::LeastSquares { 0.0 } else { 6.0 * c * width + 3.0 * width * width };
-        (embedding + trial + 4.0 * (2.0 * n * k + scores + head)) as u64
+        let finding = embedding + trial + 4.0 * (scores + head);
+        // The final one: E and P; a projection of other examples while h is cross-fitted, weights and what moves them
+        // while the head is trained, what features and labels met when lists and evidence are made.
+        let (d, nnz) = (shape.d as f64, data.nnz(Side::X) as f64);
+        let crossing = 4.0 * 2.0 * n * k + 4.0 * d * (k + 6.0 * self.embedding.panel as f64) + data.bytes() as f64;
+        let heading = 4.0 * (2.0 * n * k + scores + head);
+        let met = (nnz * data.nnz(Side::Y) as f64 / n.max(1.0)).min(LISTED * d);
+        let listing = 4.0 * (c * width + scores) + 20.0 * nnz + 12.0 * met;
+        finding.max(4.0 * (c + d) * k + crossing.max(heading).max(listing)) as u64
     }
 
     /// Operations that training the head takes, roughly.

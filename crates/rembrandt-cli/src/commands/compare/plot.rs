@@ -21,11 +21,19 @@ pub struct Point {
     pub interval: Option<[f64; 2]>,
 }
 
-/// A line of values, the first at 1.
+/// A line through points, all numbers above 0.
 pub struct Curve {
     pub label: String,
     pub color: &'static str,
-    pub values: Vec<f64>,
+    pub points: Vec<(f64, f64)>,
+}
+
+impl Curve {
+    /// A line of values, the first at 1; what is not above 0 is left out.
+    pub fn ranked(label: String, color: &'static str, values: &[f64]) -> Curve {
+        let points = values.iter().enumerate().map(|(j, v)| (j as f64 + 1.0, *v));
+        Curve { label, color, points: points.filter(|(_, v)| *v > 0.0).collect() }
+    }
 }
 
 /// A range of numbers, spread over a length.
@@ -140,18 +148,16 @@ pub fn scatter(points: &[Point], x_title: &str, x_text: fn(f64) -> String, y_tit
 /// Curves over two logarithmic axes.
 pub fn curves(curves: &[Curve], x_title: &str, y_title: &str) -> String {
     let (mut svg, [left, right, top, bottom]) = begin();
-    let longest = curves.iter().map(|c| c.values.len()).max().unwrap_or(0);
-    let positive = || curves.iter().flat_map(|c| c.values.iter().copied()).filter(|v| *v > 0.0);
-    if longest == 0 || positive().next().is_none() {
+    let points = || curves.iter().flat_map(|c| c.points.iter().copied());
+    if points().next().is_none() {
         return end(svg);
     }
-    let x = Axis::log([1.0, longest.max(2) as f64].into_iter(), 0.02, [left, right]);
-    let y = Axis::log(positive(), 0.05, [bottom, top]);
+    let x = Axis::log(points().map(|(x, _)| x).chain([1.0, 2.0]), 0.02, [left, right]);
+    let y = Axis::log(points().map(|(_, y)| y), 0.05, [bottom, top]);
     frame(&mut svg, &x, |v| format!("{v:.0}"), x_title, &y, &tidy, y_title);
     for (i, curve) in curves.iter().enumerate() {
-        let spots = curve.values.iter().enumerate().filter(|(_, v)| **v > 0.0);
         let path: Vec<String> =
-            spots.map(|(j, v)| format!("{:.1},{:.1}", x.place(j as f64 + 1.0), y.place(*v))).collect();
+            curve.points.iter().map(|(at, v)| format!("{:.1},{:.1}", x.place(*at), y.place(*v))).collect();
         let _ = write!(
             svg,
             r#"<polyline points="{}" fill="none" stroke="{}" stroke-width="2.5" stroke-linejoin="round"/>"#,
@@ -297,7 +303,7 @@ mod tests {
         let svg = scatter(&[point(1.0), point(1.0)], "x", tidy, "y", true);
         assert!(svg.contains("<circle") && !svg.contains("NaN") && !svg.contains("inf"));
         assert!(!scatter(&[], "x", tidy, "y", true).contains("circle"));
-        let flat = curves(&[Curve { label: "b".into(), color: "blue", values: vec![0.0, 0.0] }], "x", "y");
+        let flat = curves(&[Curve::ranked("b".into(), "blue", &[0.0, 0.0])], "x", "y");
         assert!(!flat.contains("NaN"));
     }
 }

@@ -196,8 +196,8 @@ fn plots(measured: &[(&Row, &Measured)], multiclass: bool) -> String {
     let ordered = |m: &Measured| m.spectrum.first().is_some_and(|v| *v > 0.0 && m.spectrum.iter().all(|w| w <= v));
     for (row, m) in measured.iter().filter(|(_, m)| ordered(m)) {
         let first = m.spectrum.iter().copied().fold(0.0, f64::max);
-        let values = m.spectrum.iter().map(|v| v / first).collect();
-        spectra.push(Curve { label: row.title(), color: color(row), values });
+        let values: Vec<f64> = m.spectrum.iter().map(|v| v / first).collect();
+        spectra.push(Curve::ranked(row.title(), color(row), &values));
     }
     let figure = |title: &str, text: &str, svg: String| {
         format!("<figure><figcaption><strong>{title}</strong> {text}</figcaption>{svg}</figure>\n")

@@ -1,0 +1,164 @@
+//! `rembrandt bench scaling`: what doubling each size of the data does to the time for an embedding.
+
+use std::time::Instant;
+
+use rembrandt::data::Dataset;
+use rembrandt::data::generate::{Generator, Part};
+use rembrandt::embed::Solver;
+use rembrandt::{Error, Rembrandt, Run, Shape, Side};
+use serde_json::{Value, json};
+
+use super::write_pictures;
+use crate::args::ScalingArgs;
+use crate::commands::compare::plot::{Curve, curves};
+use crate::memory::cpu_seconds;
+use crate::output::{print, print_json, short, table};
+use crate::progress::Display;
+
+/// What is doubled: its name, its color, and how.
+type Size = (&'static str, &'static str, fn(&mut Generator, &mut usize, usize));
+
+/// The sizes that a fit has. Features are as many for all, so that the projection takes its part whatever is doubled.
+const SIZES: [Size; 5] = [
+    ("n", "#4a6fa5", |data, _, times| data.shape.n *= times),
+    ("nnz", "#b8860b", |data, _, times| data.nnz *= times as f64),
+    ("labels per example", "#5b8c5a", |data, _, times| data.labels *= times as f64),
+    ("k", "#a0522d", |_, k, times| *k *= times),
+    ("c", "#7b5ea7", |data, _, times| data.shape.c *= times),
+];
+
+/// One fit.
+struct Outcome {
+    size: usize,
+    times: usize,
+    data: Generator,
+    k: usize,
+    entries: [u64; 2],
+    seconds: f64,
+    cpu_seconds: Option<f64>,
+}
+
+pub fn run(args: &ScalingArgs) -> anyhow::Result<()> {
+    let mut display = Display::new(args.quiet);
+    let mut outcomes = Vec::new();
+    let mut points = Vec::new();
+    for (size, (name, _, grow)) in SIZES.iter().enumerate() {
+        for doubling in 0..=args.doublings {
+            let (mut data, mut k, times) = (args.shape, args.k, 1 << doubling);
+            grow(&mut data, &mut k, times);
+            // Labels on an example cannot be doubled for ever, nor dimensions beyond the labels.
+            if doubling > 0 && (data.check().is_err() || k > data.shape.c) {
+                break;
+            }
+            data.check()?;
+            parameters(k).check(data.shape)?;
+            points.push((size, *name, times, data, k));
+        }
+    }
+    for (size, name, times, data, k) in points {
+        display.note(&format!("{name} × {times}"));
+        let measured = measure(data, k, args.repeats, &mut display);
+        display.clear();
+        let (entries, seconds, cpu_seconds) = measured?;
+        outcomes.push(Outcome { size, times, data, k, entries, seconds, cpu_seconds });
+    }
+    if let Some(path) = &args.plot {
+        write_pictures(path, &[picture(&outcomes)])?;
+    }
+    if args.json { print_json(&json_of(&outcomes)) } else { print(&table_of(&outcomes)) }
+}
+
+/// Always the same procedure: which one is chosen may depend on the sizes.
+fn parameters(k: usize) -> Rembrandt {
+    Rembrandt { solver: Solver::FewPass, ..Rembrandt::new(k) }
+}
+
+/// The shortest of some fits of made-up data, embedding and projection.
+fn measure(
+    generator: Generator,
+    k: usize,
+    repeats: u32,
+    display: &mut Display,
+) -> rembrandt::Result<([u64; 2], f64, Option<f64>)> {
+    let Shape { n, d, c } = generator.shape;
+    let (rows, _) = generator.rows(Part::Train, 0, n);
+    let data = Dataset::from_rows(&rows, d, c)?;
+    drop(rows);
+    let (mut shortest, mut cpu) = (f64::INFINITY, None);
+    for _ in 0..repeats {
+        let mut watch = Run::watched(|progress| {
+            display.work(progress);
+            true
+        });
+        let (began, before) = (Instant::now(), cpu_seconds());
+        parameters(k).fit(&data, &mut watch)?;
+        let seconds = began.elapsed().as_secs_f64();
+        if seconds < shortest {
+            (shortest, cpu) = (seconds, cpu_seconds().zip(before).map(|(now, then)| now - then));
+        }
+    }
+    if !shortest.is_finite() {
+        return Err(Error::parameter("repeats", "measure at least once"));
+    }
+    Ok(([Side::X, Side::Y].map(|side| data.nnz(side)), shortest, cpu))
+}
+
+/// The fit that a size began with.
+fn first<'a>(outcomes: &'a [Outcome], of: &Outcome) -> &'a Outcome {
+    outcomes.iter().find(|outcome| outcome.size == of.size).unwrap_or(&outcomes[0])
+}
+
+fn table_of(outcomes: &[Outcome]) -> String {
+    let mut rows =
+        vec![["doubled", "times", "n", "c", "nnz(X)", "nnz(Y)", "k", "seconds", "ratio", "cpu"].map(str::to_owned)];
+    for outcome in outcomes {
+        rows.push([
+            SIZES[outcome.size].0.to_owned(),
+            outcome.times.to_string(),
+            outcome.data.shape.n.to_string(),
+            outcome.data.shape.c.to_string(),
+            outcome.entries[0].to_string(),
+            outcome.entries[1].to_string(),
+            outcome.k.to_string(),
+            format!("{:.3}", outcome.seconds),
+            format!("{:.2}", outcome.seconds / first(outcomes, outcome).seconds),
+            outcome.cpu_seconds.map_or_else(|| "-".to_owned(), |s| format!("{s:.2}")),
+        ]);
+    }
+    table(&rows)
+}
+
+fn json_of(outcomes: &[Outcome]) -> Value {
+    let result = |outcome: &Outcome| {
+        let Shape { n, d, c } = outcome.data.shape;
+        json!({
+            "doubled": SIZES[outcome.size].0, "times": outcome.times, "n": n, "d": d, "c": c,
+            "nnz": outcome.entries[0], "label_nnz": outcome.entries[1], "k": outcome.k,
+            "seconds": outcome.seconds, "cpu_seconds": outcome.cpu_seconds,
+            "ratio": outcome.seconds / first(outcomes, outcome).seconds,
+        })
+    };
+    let seed = outcomes.first().map(|outcome| outcome.data.seed);
+    json!({
+        "seed": seed, "threads": rayon::current_num_threads(),
+        "results": outcomes.iter().map(result).collect::<Vec<_>>(),
+    })
+}
+
+/// Time against size, both as multiples of where they began, and what is linear for comparison.
+fn picture(outcomes: &[Outcome]) -> String {
+    let most = outcomes.iter().map(|outcome| outcome.times).max().unwrap_or(1) as f64;
+    let mut lines = vec![Curve { label: "linear".into(), color: "#c9c4b8", points: vec![(1.0, 1.0), (most, most)] }];
+    for (size, (name, color, _)) in SIZES.iter().enumerate() {
+        let of = outcomes.iter().filter(|outcome| outcome.size == size);
+        let points = of.map(|o| (o.times as f64, o.seconds / first(outcomes, o).seconds)).collect();
+        lines.push(Curve { label: (*name).to_owned(), color, points });
+    }
+    curves(
+        &lines,
+        "size, as a multiple",
+        &format!("seconds, as a multiple ({} to begin with)", {
+            outcomes.first().map_or_else(String::new, |outcome| short(outcome.seconds))
+        }),
+    )
+}
