@@ -176,7 +176,10 @@ fn fit_memory(
     let held = stored.saturating_add(row_scale.memory(data.shape().n));
     let needed = |params: &Rembrandt| held.saturating_add(params.memory(data.shape()));
     if let Some(limit) = limit.filter(|_| may_narrow) {
-        *params = params.narrowed(limit.bytes, needed);
+        // Every panel reads a mapped file several times, from the disk unless there is room for it too.
+        let mapped = if data.is_mapped() { data.bytes() } else { 0 };
+        let roomy = params.narrowed(limit.bytes, |params| needed(params).saturating_add(mapped));
+        *params = roomy.narrowed(limit.bytes, needed);
     }
     match limit {
         Some(limit) if needed(params) > limit.bytes => Err(too_much(params, may_narrow, data.shape(), held, limit)),
