@@ -91,6 +91,8 @@ impl Lottery {
         } else if found.len() > remembered {
             found.select_nth_unstable_by(remembered, |a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
             found.truncate(remembered);
+            // There are thousands of regions, and room for all labels in each of them adds up.
+            found.shrink_to_fit();
         }
         found.sort_unstable_by_key(|(label, _)| *label);
         let factor = fill(found.iter().map(|(_, size)| *size), self.likely as f64);
