@@ -103,7 +103,7 @@ pub struct HeadArgs {
     blend: Option<f32>,
     /// How much of what single features say of labels to add; 0 for none [default: chosen where there are more than
     /// 20,000 examples, else none]
-    #[arg(long, value_name = "GAIN")]
+    #[arg(long, value_name = "GAIN", allow_negative_numbers = true)]
     evidence: Option<f32>,
     /// Random features between the embedding and the head: gaussian, cauchy, matern3 or matern5, quasi- before it for
     /// evenly spread ones, and their number; or none [default: chosen]

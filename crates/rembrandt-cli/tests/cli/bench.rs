@@ -38,7 +38,6 @@ fn sizes_are_doubled_one_after_the_other() {
     assert!(plot.starts_with("<svg") && plot.matches("<polyline").count() == 6, "{plot}");
     assert_eq!(desk.ok(line).stdout.lines().count(), 16);
     assert!(desk.refused("bench scaling --shape 300,200,3,8,2 -k 4").contains("-k: "));
-    assert!(desk.refused("bench scaling --shape 1,2").contains("write lshtc"));
 }
 
 #[test]
