@@ -10,8 +10,8 @@
 //!
 //! Under the root stands what a regression of the label on this feature alone would give; ρ, the mean of the sums of
 //! squares, keeps rare features from saying too much. The root makes of many weak words less than of one strong word and
-//! of one weak word more than nothing; it is better than the regression itself on every data set that it was tried
-//! on. A feature keeps the labels of which it says most. The gain is chosen on held-out examples, and may be 0.
+//! of one weak word more than nothing; on the titles of books, on which it was chosen, it is better than the regression
+//! itself. A feature keeps the labels of which it says most. The gain is chosen on held-out examples, and may be 0.
 //!
 //! It takes one pass over the examples, and memory for what features and labels met.
 
