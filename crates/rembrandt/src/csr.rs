@@ -1,6 +1,7 @@
 //! Sparse matrices by rows: [`Csr`] owns, [`CsrRef`] looks, [`TransposeRef`] is the same matrix by columns.
+//! [`Columns`] are those of any number of rows.
 //!
-//! All of them hold one batch or chunk of rows, so 32-bit offsets are enough. Values may be absent, which means
+//! The others hold one batch or chunk of rows, so 32-bit offsets are enough. Values may be absent, which means
 //! that every stored entry is 1: labels and word sets then cost half the memory.
 
 /// Owned sparse rows.
@@ -168,5 +169,46 @@ impl<'a> TransposeRef<'a> {
     pub fn column(&self, i: usize) -> (&'a [u16], Option<&'a [f32]>) {
         let range = self.ptr[i] as usize..self.ptr[i + 1] as usize;
         (&self.rows[range.clone()], self.values.map(|v| &v[range]))
+    }
+}
+
+/// The rows in which each column occurs, ascending.
+pub(crate) struct Columns {
+    starts: Vec<usize>,
+    rows: Vec<u32>,
+    values: Option<Vec<f32>>,
+}
+
+impl Columns {
+    /// The first `width` columns; others may occur.
+    pub fn new(matrix: CsrRef<'_>, width: usize) -> Columns {
+        let mut starts = vec![0; width + 1];
+        let known = |id: usize| id < width;
+        matrix.ids.iter().map(|id| *id as usize).filter(|id| known(*id)).for_each(|id| starts[id + 1] += 1);
+        (0..width).for_each(|id| starts[id + 1] += starts[id]);
+        let mut rows = vec![0u32; starts[width]];
+        let mut values = matrix.values.map(|_| vec![0f32; starts[width]]);
+        let mut next = starts.clone();
+        for i in 0..matrix.rows() {
+            for (id, value) in matrix.entries(i).filter(|(id, _)| known(*id)) {
+                rows[next[id]] = i as u32;
+                if let Some(values) = &mut values {
+                    values[next[id]] = value;
+                }
+                next[id] += 1;
+            }
+        }
+        Columns { starts, rows, values }
+    }
+
+    /// The rows of a column.
+    pub fn rows(&self, id: usize) -> &[u32] {
+        &self.rows[self.starts[id]..self.starts[id + 1]]
+    }
+
+    /// The rows of a column, with its values there.
+    pub fn entries(&self, id: usize) -> impl Iterator<Item = (usize, f32)> {
+        let at = self.starts[id]..self.starts[id + 1];
+        at.map(|at| (self.rows[at] as usize, self.values.as_ref().map_or(1.0, |values| values[at])))
     }
 }

@@ -5,25 +5,55 @@
 //! the way through it. So it is kept beside the embedding, as a sparse matrix: with X and Y of the training examples,
 //!
 //! ```text
-//! e(f, l) = √( Σᵢ xᵢf yᵢl / (Σᵢ xᵢf² + ρ) )          and    score ← score + gain · Σ over features f of x_f e(f, l)
+//! e(f, l) = √( Σᵢ xᵢf yᵢl / (Σᵢ xᵢf² + ρ) )          and    score ← score + gain · Σ over features f of x_f E(f, l)
 //! ```
 //!
 //! Under the root stands what a regression of the label on this feature alone would give; ρ, the mean of the sums of
 //! squares, keeps rare features from saying too much. The root makes of many weak words less than of one strong word and
 //! of one weak word more than nothing; on the titles of books, on which it was chosen, it is better than the regression
-//! itself. A feature keeps the labels of which it says most. The gain is chosen on held-out examples, and may be 0.
+//! itself. A feature keeps the labels of which it says most.
 //!
-//! It takes one pass over the examples, and memory for what features and labels met.
+//! Such sums know nothing of each other. So weights that separate each label from those that the sums mistake for it are
+//! learned as well (`separate.rs`), and both are added up into one matrix. For labels that were never mistaken the sums
+//! stand alone. The gain of the whole, E, is chosen on held-out examples, and may be 0.
+//!
+//! It takes a few passes over the examples, and memory for what features and labels met.
 
 mod build;
+mod separate;
 #[cfg(test)]
 mod tests;
 
+use std::io;
 use std::ops::Range;
 
 use crate::csr::CsrRef;
 use crate::kernel::dots::Number;
 use crate::matrix::Matrix;
+use crate::pieces::{Load, Reader, Store, Writer};
+
+pub(crate) use separate::rivals;
+
+/// Examples that evidence is drawn from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seen<'a> {
+    /// Features and labels.
+    pub x: CsrRef<'a>,
+    pub y: CsrRef<'a>,
+    /// What each counts; 0: it is not looked at.
+    pub weights: Option<&'a [f32]>,
+    pub d: usize,
+    pub c: usize,
+}
+
+impl Seen<'_> {
+    fn weight(&self, i: usize) -> f64 {
+        self.weights.map_or(1.0, |weights| f64::from(weights[i]))
+    }
+}
+
+/// A list that is so many times longer than the labels to be scored is searched for each of them.
+const LONG: usize = 16;
 
 /// What features say of labels, in memory.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,7 +64,7 @@ pub struct Evidence {
     pub(crate) starts: Vec<u64>,
     /// The labels of each feature, ascending.
     pub(crate) labels: Vec<u32>,
-    /// e(f, l): the bits of a bfloat16.
+    /// E(f, l): the bits of a bfloat16.
     pub(crate) weights: Vec<u16>,
 }
 
@@ -46,6 +76,19 @@ impl Evidence {
 
     pub(crate) fn view(&self) -> EvidenceRef<'_> {
         EvidenceRef { gain: self.gain, starts: &self.starts, labels: &self.labels, weights: &self.weights }
+    }
+}
+
+impl Store for Evidence {
+    fn store(&self, out: &mut Writer<'_>) -> io::Result<()> {
+        (self.gain, &self.starts, &self.labels, &self.weights).store(out)
+    }
+}
+
+impl Load for Evidence {
+    fn load(from: &mut Reader) -> io::Result<Evidence> {
+        let (gain, starts, labels, weights) = Load::load(from)?;
+        Ok(Evidence { gain, starts, labels, weights })
     }
 }
 
@@ -101,6 +144,13 @@ impl EvidenceRef<'_> {
             let value = values.map_or(1.0, |values| values[at]);
             let places = self.places(*feature as usize);
             let (said, weights) = (&self.labels[places.clone()], &self.weights[places]);
+            if let Labels::Some(some) = labels
+                && said.len() > LONG * some.labels.len()
+            {
+                let found = some.labels.iter().map(|label| said.binary_search(label)).enumerate();
+                found.for_each(|(place, at)| sums[place] += at.map_or(0.0, |at| value * weights[at].widen()));
+                continue;
+            }
             let from = said.partition_point(|label| *label < labels.first());
             for (label, weight) in said[from..].iter().zip(&weights[from..]) {
                 if *label > labels.last() {

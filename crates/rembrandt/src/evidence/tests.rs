@@ -1,5 +1,6 @@
 use super::*;
 use crate::csr::Csr;
+use crate::{Error, Run};
 
 /// Features with values, and labels.
 type Example<'a> = (&'a [(u32, f32)], &'a [u32]);
@@ -15,6 +16,10 @@ fn examples(rows: &[Example<'_>]) -> (Csr, Csr) {
     (x, y)
 }
 
+fn seen<'a>((x, y): &'a (Csr, Csr), weights: Option<&'a [f32]>, (d, c): (usize, usize)) -> Seen<'a> {
+    Seen { x: x.view(), y: y.view(), weights, d, c }
+}
+
 fn small() -> (Csr, Csr) {
     examples(&[
         (&[(0, 1.0), (1, 2.0)], &[0, 2]),
@@ -28,8 +33,7 @@ fn small() -> (Csr, Csr) {
 /// Sums by hand: without the last example the squares are 10, 5, 0 and 26, and ρ is the mean of those that are not 0.
 #[test]
 fn weights_are_roots_of_single_regressions() {
-    let (x, y) = small();
-    let evidence = Evidence::fit((x.view(), y.view()), None, (4, 3), |i| i != 4);
+    let evidence = Evidence::sums(seen(&small(), Some(&[1.0, 1.0, 1.0, 1.0, 0.0]), (4, 3)));
     let rho = 41.0 / 3.0;
     let expected = [
         (0, 0, 1.0 / (10.0 + rho)),
@@ -51,18 +55,18 @@ fn weights_are_roots_of_single_regressions() {
 
 #[test]
 fn weights_of_examples_count() {
-    let (x, y) = small();
-    let weighed = Evidence::fit((x.view(), y.view()), Some(&[1.0, 2.0, 0.0, 1.0, 0.0]), (4, 3), |_| true);
-    let (x, y) =
+    let weighed = Evidence::sums(seen(&small(), Some(&[1.0, 2.0, 0.0, 1.0, 0.0]), (4, 3)));
+    let copied =
         examples(&[(&[(0, 1.0), (1, 2.0)], &[0, 2]), (&[(0, 3.0)], &[2]), (&[(0, 3.0)], &[2]), (&[(3, 5.0)], &[])]);
-    assert_eq!(weighed, Evidence::fit((x.view(), y.view()), None, (4, 3), |_| true));
+    assert_eq!(weighed, Evidence::sums(seen(&copied, None, (4, 3))));
 }
 
 /// All labels, a part of them or some: each gets the same to the last bit.
 #[test]
 fn scores_are_sums_of_shares() {
-    let (x, y) = small();
-    let evidence = Evidence { gain: 3.0, ..Evidence::fit((x.view(), y.view()), None, (4, 3), |_| true) };
+    let small = small();
+    let x = &small.0;
+    let evidence = Evidence { gain: 3.0, ..Evidence::sums(seen(&small, None, (4, 3))) };
     let view = evidence.view();
     let all = view.scores(x.view(), 3);
     for i in 0..x.rows() {
@@ -93,23 +97,22 @@ fn lists_are_limited() {
             y.end_row();
         }
     }
-    let evidence = Evidence::fit((x.view(), y.view()), None, (1, 1000), |_| true);
+    let evidence = Evidence::sums(seen(&(x, y), None, (1, 1000)));
     assert_eq!(evidence.pairs(), 512);
     assert!((0..500).all(|half| evidence.view().share(0, 2 * half + 1) > 0.0));
 }
 
 #[test]
 fn nothing_says_nothing() {
-    let (x, y) = examples(&[(&[], &[]), (&[], &[1])]);
-    let evidence = Evidence::fit((x.view(), y.view()), None, (3, 2), |_| true);
+    let empty = examples(&[(&[], &[]), (&[], &[1])]);
+    let evidence = Evidence::fit(seen(&empty, None, (3, 2)), &mut Run::default()).unwrap();
     assert_eq!(evidence.pairs(), 0);
-    assert!(evidence.view().scores(x.view(), 2).as_slice().iter().all(|score| *score == 0.0));
+    assert!(evidence.view().scores(empty.0.view(), 2).as_slice().iter().all(|score| *score == 0.0));
 }
 
 #[test]
 fn damage_is_noticed() {
-    let (x, y) = small();
-    let good = Evidence::fit((x.view(), y.view()), None, (4, 3), |_| true);
+    let good = Evidence::sums(seen(&small(), None, (4, 3)));
     let damages: [fn(&mut Evidence); 6] = [
         |e| e.starts[1] = 99,
         |e| e.labels[0] = 3,
@@ -124,4 +127,108 @@ fn damage_is_noticed() {
         assert!(bad.view().check(4, 3).is_err());
     }
     assert!(good.view().check(5, 3).is_err() && good.view().check(4, 2).is_err());
+}
+
+/// Labels that share their words: 0 and 1 both have feature 0, and only feature 1 or 2 tells them apart. Feature 3 is
+/// everywhere.
+fn alike() -> (Csr, Csr) {
+    let mut rows: Vec<Example<'_>> = Vec::new();
+    for i in 0..60 {
+        rows.push(match i % 3 {
+            0 => (&[(0, 2.0), (1, 0.5), (3, 1.0)], &[0]),
+            1 => (&[(0, 2.0), (2, 0.5), (3, 1.0)], &[1]),
+            _ => (&[(3, 1.0), (4, 1.0)], &[2]),
+        });
+    }
+    examples(&rows)
+}
+
+/// Sums give most weight to what labels share; separating weights to what tells them apart.
+#[test]
+fn labels_are_told_from_those_that_they_are_mistaken_for() {
+    let alike = alike();
+    let fitted = Evidence::fit(seen(&alike, None, (5, 3)), &mut Run::default()).unwrap();
+    let (sums, fitted) = (Evidence::sums(seen(&alike, None, (5, 3))), fitted.view());
+    assert!(fitted.check(5, 3).is_ok());
+    let apart =
+        |view: EvidenceRef<'_>| [(1, 0, 1), (2, 1, 0)].map(|(f, own, other)| view.share(f, own) - view.share(f, other));
+    let (before, after) = (apart(sums.view()), apart(fitted));
+    assert!((0..2).all(|i| after[i] > 2.0 * before[i] + 0.5), "{before:?} became {after:?}");
+    // A word that tells nothing from anything: nothing but its sums.
+    let shared = [0, 1].map(|label| fitted.share(0, label) / sums.view().share(0, label));
+    assert!((shared[0] - shared[1]).abs() < 0.05, "{shared:?}");
+}
+
+#[test]
+fn evidence_is_the_same_for_any_number_of_threads() {
+    let alike = alike();
+    let fit = || Evidence::fit(seen(&alike, None, (5, 3)), &mut Run::default()).unwrap();
+    let on = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(fit);
+    assert_eq!(on(1), on(3));
+}
+
+/// Half of the examples left out, or given no weight; and all values three times as large, with which scores stay.
+#[test]
+fn examples_without_weight_are_not_there() {
+    let (x, y) = alike();
+    let (mut half_x, mut half_y) = (Csr::new(false), Csr::new(true));
+    half_x.extend_rows(x.view(), 0, 30);
+    half_y.extend_rows(y.view(), 0, 30);
+    let weights: Vec<f32> = (0..60).map(|i| if i < 30 { 1.0 } else { 0.0 }).collect();
+    let whole = (x, y);
+    let weighed = Evidence::fit(seen(&whole, Some(&weights), (5, 3)), &mut Run::default()).unwrap();
+    let half = Evidence::fit(seen(&(half_x, half_y), None, (5, 3)), &mut Run::default()).unwrap();
+    assert_eq!(weighed, half);
+}
+
+/// What an example says depends on its direction and not on the unit of its values, but for the ridge of the sums.
+#[test]
+fn scores_do_not_depend_on_the_unit_of_values() {
+    let (x, y) = alike();
+    let mut large = Csr::new(false);
+    for i in 0..x.rows() {
+        x.view().entries(i).for_each(|(id, value)| large.push(id as u32, 1000.0 * value));
+        large.end_row();
+    }
+    let scores = |x: Csr| {
+        let examples = (x, y.clone());
+        let evidence = Evidence::fit(seen(&examples, None, (5, 3)), &mut Run::default()).unwrap();
+        evidence.view().scores(examples.0.view(), 3)
+    };
+    let (small, large) = (scores(x.clone()), scores(large));
+    for (small, large) in small.as_slice().iter().zip(large.as_slice()) {
+        assert!((small - large).abs() < 0.02 * (1.0 + small.abs()), "{small} and {large}");
+    }
+}
+
+#[test]
+fn long_lists_are_searched_with_the_same_result() {
+    let (mut x, mut y) = (Csr::new(true), Csr::new(true));
+    for label in 0..400u32 {
+        [0, 1 + label % 7].into_iter().for_each(|id| x.push(id, 1.0));
+        x.end_row();
+        y.push(label, 1.0);
+        y.end_row();
+    }
+    let both = (x, y);
+    let evidence = Evidence::sums(seen(&both, None, (8, 400)));
+    let (view, labels) = (evidence.view(), [3, 77, 399]);
+    let all = view.scores(both.0.view(), 400);
+    for i in [0, 77, 300] {
+        let mut some = [0.0; 3];
+        view.add(both.0.view().row(i), &Labels::some(&labels), &mut some);
+        assert_eq!(some, labels.map(|label| all.row(i)[label as usize]));
+    }
+}
+
+#[test]
+fn evidence_can_be_cancelled() {
+    let alike = alike();
+    let mut calls = 0;
+    let mut run = Run::watched(|progress| {
+        assert_eq!(progress.stage, "evidence");
+        calls += 1;
+        calls < 2
+    });
+    assert!(matches!(Evidence::fit(seen(&alike, None, (5, 3)), &mut run), Err(Error::Cancelled)));
 }

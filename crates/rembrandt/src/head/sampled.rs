@@ -10,8 +10,8 @@
 //! M ← β M + (1−β) G,   V ← β′V + (1−β′) G²,   U ← U − length · M/√V        (Adam [1], each entry by itself)
 //! ```
 //!
-//! in the coordinates u = Lᵀw, in which the moments LLᵀ of the inputs are the identity. The step lengths go down to 0.
-//! An epoch takes about 4·n·`labels`·k operations, nearly all of them dense products of small matrices.
+//! in the coordinates u = QᵀLᵀw, in which the moments LLᵀ of the inputs are the identity and the ridge is a multiple of each
+//! coordinate, so that it costs nothing. The step lengths go down to 0. An epoch takes about 4·n·`labels`·k operations, nearly all of them dense products of small matrices.
 //!
 //! 1. D. Kingma, J. Ba: Adam: a method for stochastic optimization. ICLR 2015.
 
@@ -29,14 +29,19 @@ use super::objective::{Loss, Targets};
 use super::regions::Regions;
 use super::subset::{Likely, Lottery, Subset};
 use crate::matrix::Matrix;
+use crate::solve::orth::eigen;
 use crate::{Error, Result, Run};
 
 /// Rows that tell the coordinates.
 const MOMENTS: usize = 65_536;
 /// Rows of a region, at most.
 const REGION: usize = 4096;
-/// Rows of a region that tell its likely labels.
-const TELLING: usize = 16;
+/// Rows of a region that tell its likely labels, and of all regions, about. Each is scored against all labels.
+const TELLING: [usize; 2] = [4, 16];
+const TOLD: usize = 8192;
+/// The step before which likely labels are told for the first time. Before the first step no label is likelier in one
+/// region than in another.
+const FIRST_TOLD: usize = 4;
 /// Regions whose gradients are held at a time.
 const WAVE: usize = 32;
 /// Labels of one task.
@@ -151,7 +156,7 @@ impl Sampled {
         run: &mut Run<'_>,
     ) -> Result<()> {
         let all = self.epochs * self.steps;
-        let (mut taken, mut refresh, mut likely) = (0, 0, Vec::new());
+        let (mut taken, mut refresh, mut likely) = (0, FIRST_TOLD, vec![Likely::default(); regions.count()]);
         if let Some((at, next, told, matrices, steps)) = run.find::<State>(STATE, 0)? {
             (taken, refresh, likely) = (at, next, told);
             (moving.weights, moving.first, moving.second) = matrices;
@@ -163,9 +168,12 @@ impl Sampled {
                 (0..regions.count()).into_par_iter().map(|region| shuffled(regions.rows(region), seed)).collect();
             for part in taken % self.steps..self.steps {
                 let step = epoch * self.steps + part;
-                if step == refresh {
+                if step == 0 && lottery.leaves_out() {
+                    let one = order.iter().flatten().next().map_or(&[][..], std::slice::from_ref);
+                    likely = vec![lottery.likely(&estimate.sizes(&moving.weights, one)); order.len()];
+                } else if step == refresh {
                     likely = tell(estimate, lottery, &order, &moving.weights);
-                    refresh += step.clamp(1, self.steps);
+                    refresh += step.min(self.steps);
                 }
                 let of = |rows: &Vec<u32>| [part, part + 1].map(|p| p * rows.len() / self.steps);
                 let rows: Vec<&[u32]> = order.iter().map(|rows| &rows[of(rows)[0]..of(rows)[1]]).collect();
@@ -199,8 +207,10 @@ fn shuffled(rows: &[u32], seed: u64) -> Vec<u32> {
 
 /// The likely labels of every region, as its first rows tell them.
 fn tell(estimate: &Estimate<'_>, lottery: &Lottery, order: &[Vec<u32>], weights: &Matrix) -> Vec<Likely> {
+    let [least, most] = TELLING;
+    let telling = (TOLD / order.len().max(1)).clamp(least, most);
     let of = |rows: &Vec<u32>| match lottery.leaves_out() {
-        true => lottery.likely(&estimate.sizes(weights, &rows[..TELLING.min(rows.len())])),
+        true => lottery.likely(&estimate.sizes(weights, &rows[..telling.min(rows.len())])),
         false => Likely::default(),
     };
     order.par_iter().map(of).collect()
@@ -271,19 +281,17 @@ impl<'a> Moving<'a> {
         let first = self.first.as_mut_slice().par_chunks_mut(GROUP * width);
         let second = self.second.as_mut_slice().par_chunks_mut(GROUP * width);
         weights.zip(first).zip(second).enumerate().for_each(|(group, ((w, m), v))| {
-            let mut g = vec![0f32; w.len()];
-            multiply(w, penalty.as_ref(), &mut g);
-            let rows = w.chunks_mut(width).zip(m.chunks_mut(width)).zip(v.chunks_mut(width)).zip(g.chunks_mut(width));
-            for (i, (((w, m), v), g)) in rows.enumerate() {
+            let rows = w.chunks_mut(width).zip(m.chunks_mut(width)).zip(v.chunks_mut(width));
+            for (i, ((w, m), v)) in rows.enumerate() {
                 let label = group * GROUP + i;
                 if frequency[label] == 0.0 {
                     continue;
                 }
                 let sums = &gradient[label * width..(label + 1) * width];
-                g.iter_mut().zip(sums).for_each(|(g, sum)| *g += (sum / share) as f32);
-                for (((w, m), v), g) in w.iter_mut().zip(m).zip(v).zip(g) {
-                    *m = MOMENTUM * *m + (1.0 - MOMENTUM) * *g;
-                    *v = MEMORY * *v + (1.0 - MEMORY) * *g * *g;
+                for ((((w, m), v), sum), penalty) in w.iter_mut().zip(m).zip(v).zip(sums).zip(penalty) {
+                    let g = (sum / share) as f32 + penalty * *w;
+                    *m = MOMENTUM * *m + (1.0 - MOMENTUM) * g;
+                    *v = MEMORY * *v + (1.0 - MEMORY) * g * g;
                     *w -= length * (*m / fresh) / ((*v / even).sqrt() + TINY);
                 }
             }
@@ -291,16 +299,17 @@ impl<'a> Moving<'a> {
     }
 }
 
-/// The coordinates u = Lᵀw, in which the moments of the inputs L⁻¹z are about the identity.
+/// The coordinates u = QᵀLᵀw, in which the moments of the inputs QᵀL⁻¹z are about the identity, whatever the rotation Q.
 struct Coordinates {
-    /// L⁻ᵀ: z·L⁻ᵀ are the inputs.
+    /// L⁻ᵀQ: z·L⁻ᵀQ are the inputs.
     inward: Mat<f32>,
-    /// L: w·L are the weights.
+    /// LQ: w·LQ are the weights.
     lower: Mat<f32>,
-    /// L⁻¹: u·L⁻¹ are the weights again.
+    /// QᵀL⁻¹: u·QᵀL⁻¹ are the weights again.
     outward: Mat<f32>,
-    /// ρ L⁻¹DL⁻ᵀ, where D leaves out the constant: u times this is the gradient of the ridge.
-    penalty: Mat<f32>,
+    /// ρ QᵀL⁻¹DL⁻ᵀQ, where D leaves out the constant. Q makes it diagonal: its entries times those of u are the gradient
+    /// of the ridge.
+    penalty: Vec<f32>,
 }
 
 impl Coordinates {
@@ -318,9 +327,14 @@ impl Coordinates {
         // (L⁻¹D)ᵀ = DL⁻ᵀ, and once more from the left.
         let mut penalty = penalty.transpose().to_owned();
         solve_lower_triangular_in_place(lower.as_ref(), penalty.as_mut(), Par::Seq);
+        let (penalty, rotation) = eigen(&penalty);
         let single = |from: &Mat<f64>| Mat::from_fn(width, width, |i, j| from[(i, j)] as f32);
-        let inward = single(&inverse.transpose().to_owned());
-        Ok(Coordinates { inward, lower: single(&lower), outward: single(&inverse), penalty: single(&penalty) })
+        Ok(Coordinates {
+            inward: single(&(inverse.transpose() * &rotation)),
+            lower: single(&(&lower * &rotation)),
+            outward: single(&(rotation.transpose() * &inverse)),
+            penalty: penalty.into_iter().map(|value| value as f32).collect(),
+        })
     }
 
     fn enter(&self, weights: &Matrix) -> Matrix {

@@ -146,7 +146,7 @@ macro_rules! numbers {
     )*};
 }
 
-numbers!(u32, u64, f32, f64);
+numbers!(u16, u32, u64, f32, f64);
 
 impl Store for usize {
     fn store(&self, out: &mut Writer<'_>) -> io::Result<()> {

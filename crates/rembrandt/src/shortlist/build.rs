@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::{Linear, Rest, Shortlist, Width};
-use crate::csr::CsrRef;
+use crate::csr::{Columns, CsrRef};
 use crate::kernel::dots::narrow;
 use crate::metrics::Best;
 
@@ -32,11 +32,11 @@ impl Postings {
     /// that the model does not have are left out.
     pub fn build(linear: &Linear<'_>, x: CsrRef<'_>, y: CsrRef<'_>, most: usize) -> Postings {
         let (d, c) = (linear.projection.rows(), linear.c());
-        let columns = Columns::new(x, d);
+        let examples = Examples::new(x, d);
         let lists: Vec<Vec<Entry>> = (0..d)
             .into_par_iter()
             .with_min_len(GRAIN)
-            .map_init(Vec::new, |met, feature| list(linear, &columns, y, feature, most, met))
+            .map_init(Vec::new, |met, feature| list(linear, &examples, y, feature, most, met))
             .collect();
         let offsets: Vec<f32> = (0..c).into_par_iter().with_min_len(1024).map(|label| linear.offset(label)).collect();
         let mut every = Best::new(EVERY);
@@ -79,7 +79,7 @@ impl Postings {
 /// The list of a feature, the best first. `met` is memory to work in.
 fn list(
     linear: &Linear<'_>,
-    columns: &Columns,
+    examples: &Examples,
     y: CsrRef<'_>,
     feature: usize,
     most: usize,
@@ -87,7 +87,7 @@ fn list(
 ) -> Vec<Entry> {
     met.clear();
     let known = |label: &u32| (*label as usize) < linear.c();
-    columns.rows(feature).iter().for_each(|i| met.extend(y.row(*i as usize).0.iter().copied().filter(known)));
+    examples.columns.rows(feature).iter().for_each(|i| met.extend(y.row(*i as usize).0.iter().copied().filter(known)));
     met.sort_unstable();
     let mut counted: Vec<(u32, u32)> =
         met.chunk_by(|a, b| a == b).map(|same| (same[0], same.len().min(u32::MAX as usize) as u32)).collect();
@@ -97,7 +97,7 @@ fn list(
         counted.truncate(computed);
     }
     // A feature that is negative as a rule speaks for the labels with the smallest shares.
-    let sign = columns.signs[feature];
+    let sign = examples.signs[feature];
     let entry = |(label, count): (u32, u32)| {
         let share = linear.share(feature, label as usize);
         // Numbers too large for their product say nothing.
@@ -110,36 +110,20 @@ fn list(
 }
 
 /// Which examples have a feature.
-struct Columns {
-    starts: Vec<usize>,
-    rows: Vec<u32>,
+struct Examples {
+    columns: Columns,
     /// 1, or −1 where the values of a feature add up to less than 0.
     signs: Vec<f32>,
 }
 
-impl Columns {
-    fn new(x: CsrRef<'_>, d: usize) -> Columns {
-        let (mut starts, mut sums) = (vec![0; d + 1], vec![0f64; d]);
+impl Examples {
+    fn new(x: CsrRef<'_>, d: usize) -> Examples {
+        let mut sums = vec![0f64; d];
         for i in 0..x.rows() {
-            for (id, value) in x.entries(i).filter(|(id, _)| *id < d) {
-                starts[id + 1] += 1;
-                sums[id] += f64::from(value);
-            }
-        }
-        (0..d).for_each(|f| starts[f + 1] += starts[f]);
-        let mut rows = vec![0u32; starts[d]];
-        let mut next = starts.clone();
-        for i in 0..x.rows() {
-            for (id, _) in x.entries(i).filter(|(id, _)| *id < d) {
-                rows[next[id]] = i as u32;
-                next[id] += 1;
-            }
+            x.entries(i).filter(|(id, _)| *id < d).for_each(|(id, value)| sums[id] += f64::from(value));
         }
         let signs = sums.into_iter().map(|sum| if sum < 0.0 { -1.0 } else { 1.0 }).collect();
-        Columns { starts, rows, signs }
-    }
-
-    fn rows(&self, feature: usize) -> &[u32] {
-        &self.rows[self.starts[feature]..self.starts[feature + 1]]
+        // The values have been used.
+        Examples { columns: Columns::new(CsrRef { values: None, ..x }, d), signs }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use super::params::TrainParams;
 use super::report::{HeldOut, Tried};
 use super::trial::Setting;
 use crate::head::Calibration;
@@ -15,13 +16,30 @@ pub(super) struct Chosen {
     pub held_out: HeldOut,
     pub calibration: Calibration,
     pub thresholds: Vec<f32>,
-    /// The basis of a part of the examples, a good start for that of all.
-    pub start: Matrix,
+    /// The basis of a part of the examples, a good start for that of all; absent when nothing was tried.
+    pub start: Option<Matrix>,
     pub tried: Vec<Tried>,
     pub cut_short: bool,
     /// Whether heads were trained on as large a part of the examples as the final one is. If not, they are weaker than
     /// it, and what blend and calibration suit them need not suit it.
     pub faithful: bool,
+}
+
+impl Chosen {
+    /// A setting that was taken as it is.
+    pub fn untried(setting: Setting, params: &TrainParams, c: usize) -> Chosen {
+        Chosen {
+            setting,
+            blend: params.blend,
+            held_out: HeldOut::default(),
+            calibration: Calibration::identity(params.head.loss()),
+            thresholds: vec![0.5; c],
+            start: None,
+            tried: Vec::new(),
+            cut_short: false,
+            faithful: false,
+        }
+    }
 }
 
 impl Store for Chosen {

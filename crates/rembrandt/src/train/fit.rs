@@ -79,8 +79,17 @@ impl TrainParams {
             false => (0..data.shape().n as u32).collect(),
         };
         clock.stage("comparing");
-        let Chosen { setting, mut blend, held_out, mut calibration, mut thresholds, start, tried, cut_short, faithful } =
-            run.piece("search", |run| search(data, &groups, self, tuning, run))?;
+        let Chosen {
+            setting,
+            mut blend,
+            mut held_out,
+            mut calibration,
+            mut thresholds,
+            start,
+            tried,
+            cut_short,
+            faithful,
+        } = run.piece("search", |run| search(data, &groups, self, tuning, run))?;
         clock.stage("tuning");
 
         let atoms = self.pursued(data);
@@ -103,7 +112,7 @@ impl TrainParams {
             // the rare labels.
             embedder.params.passes = embedder.params.passes.saturating_sub(1);
         }
-        let (embedding, means) = run.within("embedding", |run| embedder.fit_from(Some(&start), data, run))?;
+        let (embedding, means) = run.within("embedding", |run| embedder.fit_from(start.as_ref(), data, run))?;
         drop(start);
         clock.stage("embedding");
 
@@ -155,7 +164,7 @@ impl TrainParams {
                     let scored = Scored { logistic: Some(logistic), squares };
                     let choice = TrainParams { blend, ..self.clone() };
                     let settled = choice.settle(tuning, data, |i| few.of(i) == 0, (scored, &out), run)?;
-                    (blend, evidence) = (settled.blend, settled.evidence);
+                    (blend, evidence, held_out) = (settled.blend, settled.evidence, settled.held_out);
                     (calibration, thresholds) = (settled.calibration, settled.thresholds);
                     fitted
                 };

@@ -8,6 +8,7 @@ use super::search::{MOST_DIMENSIONS, rotations};
 use super::trial::{MOST_DECIDING, MOST_EXAMPLES, MOST_SCORES, PARTS};
 use crate::data::{Dataset, Examples, Shape, Side};
 use crate::embed::{Embedder, Method};
+use crate::evidence::rivals;
 use crate::head::{Descent, FeatureParams, Kernel, LogisticParams, Loss, Sampled};
 use crate::metrics::Propensity;
 use crate::shortlist::FROM_LABELS;
@@ -242,8 +243,9 @@ impl TrainParams {
         let (d, nnz) = (shape.d as f64, data.nnz(Side::X) as f64);
         let crossing = 4.0 * 2.0 * n * k + 4.0 * d * (k + 6.0 * self.embedding.panel as f64) + data.bytes() as f64;
         let heading = 4.0 * (2.0 * n * k + scores + head);
+        let mistaken = n * rivals(data.nnz(Side::X)) as f64;
         let met = (nnz * data.nnz(Side::Y) as f64 / n.max(1.0)).min(LISTED * d);
-        let listing = 4.0 * (c * width + scores) + 20.0 * nnz + 12.0 * met;
+        let listing = 4.0 * (c * width + scores) + 20.0 * nnz + 12.0 * met + 8.0 * mistaken;
         finding.max(4.0 * (c + d) * k + crossing.max(heading).max(listing)) as u64
     }
 
@@ -265,6 +267,13 @@ impl TrainParams {
             _ => self.sampled.or_else(|| long().then(|| Sampled::new(self.head.loss()))),
         };
         TrainParams { sampled, ..self.clone() }
+    }
+
+    /// Whether nothing is tried: there is no time for it, and what must be known of the head is found out with the final
+    /// one, on examples that are kept from it.
+    pub(super) fn untried(&self, shape: Shape, tuning: &Tuning) -> bool {
+        let kept = self.folds > 0 && self.head != HeadKind::LeastSquares;
+        tuning.budget.is_zero() && kept && shape.n > MOST_EXAMPLES
     }
 
     /// The random features to try.

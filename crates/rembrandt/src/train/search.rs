@@ -99,6 +99,9 @@ fn search_once(
         head_ridge: params.head_ridge(features.is_some()),
         features,
     };
+    if params.untried(shape, tuning) {
+        return Ok(Some(Chosen::untried(setting, params, shape.c)));
+    }
     let choice = tuning.chooses();
     let rotations = if choice { rotations(shape.n) } else { 1 };
     for rotation in 0..PARTS {
@@ -401,7 +404,7 @@ impl Search<'_> {
         let calibration = Calibration::fit(params.head.loss(), &all, truth.view());
         let thresholds = thresholds(&calibration, all, truth.view())?;
         let faithful = trials[0].is_crossed();
-        let start = std::mem::replace(&mut trials[0].basis, Matrix::zeros(0, 0));
+        let start = Some(std::mem::replace(&mut trials[0].basis, Matrix::zeros(0, 0)));
         Ok(Some(Chosen { setting, blend, held_out, calibration, thresholds, start, tried, cut_short, faithful }))
     }
 }

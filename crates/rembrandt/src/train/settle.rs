@@ -2,12 +2,13 @@
 //! and what probabilities and thresholds these become.
 
 use super::params::{HeadKind, TrainParams, Tuning};
+use super::report::HeldOut;
 use super::search::BLENDS;
 use super::trial::Scored;
 use crate::data::{Dataset, Examples};
-use crate::evidence::Evidence;
+use crate::evidence::{Evidence, Seen};
 use crate::head::{Calibration, Part};
-use crate::{Result, Run};
+use crate::{Result, Run, Shape};
 
 /// Gains to try. Evidence lies between 0 and the sum of the values of an example, log-odds differ by a few units.
 const GAINS: [f32; 8] = [0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0];
@@ -15,6 +16,8 @@ const GAINS: [f32; 8] = [0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0];
 /// What was settled.
 pub(super) struct Settled {
     pub blend: f32,
+    /// How good that is.
+    pub held_out: HeldOut,
     pub evidence: Option<Evidence>,
     pub calibration: Calibration,
     pub thresholds: Vec<f32>,
@@ -39,12 +42,12 @@ impl TrainParams {
         let blends = if tuning.blend { &BLENDS[..] } else { std::slice::from_ref(&self.blend) };
         let best_blend = |scored: &Scored| {
             let found = scored.precision(out.labels.view(), out.weights.as_deref(), blends);
-            let qualities = found.iter().map(|held_out| held_out.quality(single));
-            first_best(blends.iter().copied().zip(qualities))
+            let qualities: Vec<f64> = found.iter().map(|held_out| held_out.quality(single)).collect();
+            first_best(blends.iter().copied().zip(found).zip(qualities))
         };
         let mut evidence = None;
-        let (blend, _) = if self.listens(tuning) {
-            let found = self.hear(data, &is_out)?;
+        let ((blend, held_out), _) = if self.listens(tuning) {
+            let found = run.piece("evidence", |run| hear(data, &is_out, run))?;
             let x = data.select(&is_out)?.features()?;
             let said = found.view().scores(x.view(), data.shape().c);
             let gains = if tuning.evidence { &GAINS[..] } else { std::slice::from_ref(&self.evidence) };
@@ -53,28 +56,30 @@ impl TrainParams {
                 run.advance("evidence", 0)?;
                 scored.add(&said, gain - added);
                 added = *gain;
-                let (blend, quality) = best_blend(&scored);
-                tried.push(((*gain, blend), quality));
+                let (best, quality) = best_blend(&scored);
+                tried.push(((*gain, best), quality));
             }
-            let ((gain, blend), quality) = first_best(tried.into_iter());
+            let ((gain, best), quality) = first_best(tried.into_iter());
             scored.add(&said, gain - added);
             evidence = (gain > 0.0).then_some(Evidence { gain, ..found });
-            (blend, quality)
+            (best, quality)
         } else {
             best_blend(&scored)
         };
         let scores = scored.blended(blend);
         let calibration = Calibration::fit(self.head.loss(), &scores, out.labels.view());
         let thresholds = super::thresholds::thresholds(&calibration, scores, out.labels.view())?;
-        Ok(Settled { blend, evidence, calibration, thresholds })
+        Ok(Settled { blend, held_out, evidence, calibration, thresholds })
     }
+}
 
-    /// What features say of labels on all other examples.
-    fn hear(&self, data: &Dataset, is_out: impl Fn(usize) -> bool) -> Result<Evidence> {
-        let (x, y, weights) = (data.features()?, data.labels()?, data.weights()?);
-        let shape = data.shape();
-        Ok(Evidence::fit((x.view(), y.view()), weights.as_deref(), (shape.d, shape.c), |i| !is_out(i)))
-    }
+/// What features say of labels on all other examples.
+fn hear(data: &Dataset, is_out: impl Fn(usize) -> bool, run: &mut Run<'_>) -> Result<Evidence> {
+    let (x, y) = (data.features()?, data.labels()?);
+    let Shape { n, d, c } = data.shape();
+    let mut weights = data.weights()?.unwrap_or_else(|| vec![1.0; n]);
+    (0..n).filter(|i| is_out(*i)).for_each(|i| weights[i] = 0.0);
+    Evidence::fit(Seen { x: x.view(), y: y.view(), weights: Some(&weights), d, c }, run)
 }
 
 /// The first of the best.

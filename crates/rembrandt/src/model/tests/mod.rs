@@ -12,9 +12,10 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use super::{Background, Model, ModelParts, Precision, Preprocessing};
+use crate::Run;
 use crate::csr::{Csr, CsrRef};
 use crate::data::featurizer::{Featurizer, FeaturizerParams, SparseCounts};
-use crate::evidence::Evidence;
+use crate::evidence::{Evidence, Seen};
 use crate::head::{Calibration, Head, Logistic, Loss, RandomFeatures};
 use crate::matrix::Matrix;
 
@@ -48,7 +49,8 @@ fn evidence(c: usize) -> Evidence {
         y.push((i * 7 % c) as u32, 1.0);
         y.end_row();
     }
-    Evidence { gain: 1.5, ..Evidence::fit((x.view(), y.view()), None, (30, c), |_| true) }
+    let seen = Seen { x: x.view(), y: y.view(), weights: None, d: 30, c };
+    Evidence { gain: 1.5, ..Evidence::fit(seen, &mut Run::default()).unwrap() }
 }
 
 /// A model with `c` labels, 30 features and 5 dimensions.
