@@ -30,6 +30,8 @@ pub struct Display {
     last_line: Option<Instant>,
     /// What was done at the last call: less means that another computation has begun.
     done: u64,
+    /// All there was to do at the last call.
+    total: Option<u64>,
 }
 
 enum Kind {
@@ -56,7 +58,7 @@ impl Display {
             false => Kind::Lines,
         };
         let now = Instant::now();
-        Display { kind, stage: "", started: now, began: now, last_line: None, done: 0 }
+        Display { kind, stage: "", started: now, began: now, last_line: None, done: 0, total: None }
     }
 
     /// Shows how much of a file has been read; its size is unknown when it is a pipe.
@@ -109,9 +111,10 @@ impl Display {
     }
 
     fn show(&mut self, stage: &'static str, unit: Unit, done: u64, total: Option<u64>) {
-        // Work is counted over all stages, so the clock of the computation runs on from stage to stage.
-        let other = stage != self.stage && ["", "reading"].contains(&self.stage);
-        if other || done < std::mem::replace(&mut self.done, done) {
+        // Work is counted over all stages of a computation, so its clock runs on from stage to stage. Another computation
+        // begins with less work done, or has another amount of it.
+        let another = total != std::mem::replace(&mut self.total, total) || ["", "reading"].contains(&self.stage);
+        if (stage != self.stage && another) || done < std::mem::replace(&mut self.done, done) {
             self.began = Instant::now();
             if let Kind::Bar(bar) = &self.kind {
                 bar.set_style(style(unit, total.is_some()));

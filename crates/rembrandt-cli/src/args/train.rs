@@ -166,7 +166,8 @@ impl HeadArgs {
 #[derive(Args)]
 #[command(next_help_heading = "Tuning")]
 pub struct TuningArgs {
-    /// Time for choosing what was not given: dimensions, ridge, strength of the head
+    /// Time for choosing what was not given: dimensions, ridge, strength of the head; 0s tries nothing where there are more
+    /// than 200,000 examples
     #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "10m")]
     budget: Duration,
     /// Choose nothing, use the defaults: 256 dimensions, and a head on h itself unless --random-features asks for some

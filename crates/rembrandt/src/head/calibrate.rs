@@ -26,7 +26,7 @@ const CANDIDATES: usize = 20;
 /// Newton steps at most.
 const STEPS: usize = 50;
 /// Scales are kept within these: a fit must neither turn a ranking around nor flatten it.
-const SCALES: [f64; 2] = [1e-3, 1e3];
+const SCALES: [f64; 2] = [1e-4, 1e3];
 
 /// Turns scores into probabilities without changing their order.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -104,6 +104,13 @@ pub(crate) fn platt(pairs: &[(f64, bool)]) -> (f64, f64) {
     if pairs.is_empty() {
         return (1.0, 0.0);
     }
+    // Scores with a mean of 0 and a deviation of 1 make Newton's method indifferent to their unit: where all of them are
+    // far out, there is no curvature to go by.
+    let mean = pairs.iter().map(|(s, _)| s).sum::<f64>() / pairs.len() as f64;
+    let square = pairs.iter().map(|(s, _)| (s - mean).powi(2)).sum::<f64>() / pairs.len() as f64;
+    let unit = if square > 0.0 { square.sqrt() } else { 1.0 };
+    let pairs: Vec<(f64, bool)> = pairs.iter().map(|(s, truth)| ((s - mean) / unit, *truth)).collect();
+    let bounds = SCALES.map(|scale| scale * unit);
     // The belief: one pair more of each truth at the outermost scores, each of half a weight.
     let ends = pairs.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), (s, _)| (a.min(*s), b.max(*s)));
     let belief = [(ends.0, true), (ends.1, false)];
@@ -116,7 +123,7 @@ pub(crate) fn platt(pairs: &[(f64, bool)]) -> (f64, f64) {
         };
         all().map(loss).sum()
     };
-    let (mut scale, mut shift) = (1.0, 0.0);
+    let (mut scale, mut shift) = (1f64.clamp(bounds[0], bounds[1]), 0.0);
     let mut current = value(scale, shift);
     for _ in 0..STEPS {
         let mut g = [0.0; 2];
@@ -131,7 +138,7 @@ pub(crate) fn platt(pairs: &[(f64, bool)]) -> (f64, f64) {
         let determinant = (h[0] * h[2] - h[1] * h[1]).max(f64::MIN_POSITIVE);
         let step = [(h[2] * g[0] - h[1] * g[1]) / determinant, (h[0] * g[1] - h[1] * g[0]) / determinant];
         let tried = (0..30).map(|halvings| 0.5f64.powi(halvings)).find_map(|length| {
-            let (a, b) = ((scale - length * step[0]).clamp(SCALES[0], SCALES[1]), shift - length * step[1]);
+            let (a, b) = ((scale - length * step[0]).clamp(bounds[0], bounds[1]), shift - length * step[1]);
             let found = value(a, b);
             (found < current).then_some((a, b, found))
         });
@@ -142,7 +149,7 @@ pub(crate) fn platt(pairs: &[(f64, bool)]) -> (f64, f64) {
             break;
         }
     }
-    (scale, shift)
+    (scale / unit, shift - scale * mean / unit)
 }
 
 /// The factor under which the true labels are most likely, by golden section on its logarithm.
@@ -277,5 +284,23 @@ mod tests {
         let mut rows = Csr::new(true);
         (0..n).for_each(|_| rows.end_row());
         rows
+    }
+
+    /// Scores in hundreds, as evidence with a large gain makes them: all sigmoids are 0 or 1 to begin with.
+    #[test]
+    fn the_unit_of_scores_does_not_matter() {
+        let mut rng = ChaCha8Rng::seed_from_u64(5);
+        let pairs: Vec<(f64, bool)> = (0..4000)
+            .map(|_| {
+                let score = 4.0 * unit(&mut rng) - 3.0;
+                (score, unit(&mut rng) < 1.0 / (1.0 + (-score).exp()))
+            })
+            .collect();
+        let (scale, shift) = platt(&pairs);
+        assert!((scale - 1.0).abs() < 0.15 && shift.abs() < 0.15, "{scale}, {shift}");
+        let far: Vec<(f64, bool)> = pairs.iter().map(|(score, truth)| (500.0 * score + 3000.0, *truth)).collect();
+        let (far_scale, far_shift) = platt(&far);
+        assert!((500.0 * far_scale - scale).abs() < 1e-6, "{far_scale}");
+        assert!((far_shift + 3000.0 * far_scale - shift).abs() < 1e-6, "{far_shift}");
     }
 }

@@ -11,7 +11,7 @@ use crate::head::{Calibration, Part};
 use crate::{Result, Run, Shape};
 
 /// Gains to try. Evidence lies between 0 and the sum of the values of an example, log-odds differ by a few units.
-const GAINS: [f32; 8] = [0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0];
+const GAINS: [f32; 10] = [0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0];
 
 /// What was settled.
 pub(super) struct Settled {
