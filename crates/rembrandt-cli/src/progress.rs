@@ -114,7 +114,8 @@ impl Display {
         // Work is counted over all stages of a computation, so its clock runs on from stage to stage. Another computation
         // begins with less work done, or has another amount of it.
         let another = total != std::mem::replace(&mut self.total, total) || ["", "reading"].contains(&self.stage);
-        if (stage != self.stage && another) || done < std::mem::replace(&mut self.done, done) {
+        let less = done < std::mem::replace(&mut self.done, done);
+        if (stage != self.stage && another) || less {
             self.began = Instant::now();
             if let Kind::Bar(bar) = &self.kind {
                 bar.set_style(style(unit, total.is_some()));

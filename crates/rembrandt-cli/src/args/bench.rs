@@ -30,6 +30,10 @@ pub struct ScalingArgs {
     /// Dimensions to begin with
     #[arg(short, value_name = "K", default_value_t = 64)]
     pub k: usize,
+    /// What to double, separated by commas
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_values = ["n", "nnz", "labels", "k", "c"],
+          value_parser = ["n", "nnz", "labels", "k", "c"])]
+    pub only: Vec<String>,
     /// How often each is doubled
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=12))]
     pub doublings: u32,

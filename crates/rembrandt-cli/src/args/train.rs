@@ -152,7 +152,6 @@ impl HeadArgs {
         let given = [
             ("head_ridge", self.head_ridge.is_some()),
             ("blend", self.blend.is_some()),
-            ("evidence", self.evidence.is_some()),
             ("folds", self.folds.is_some()),
             ("sampled_labels", self.sampled_labels.is_some()),
         ];

@@ -262,8 +262,8 @@ fn json_of(params: &TrainParams, report: &TrainReport) -> Map<String, Value> {
     let logistic = params.head != HeadKind::LeastSquares;
     let object = json!({
         "method": params.method, "atoms": params.atoms, "head": params.head, "k": params.k, "ridge": params.ridge,
-        "head_ridge": logistic.then(|| head_ridge(params)), "blend": logistic.then_some(params.blend),
-        "evidence": logistic.then_some(params.evidence),
+        "head_ridge": logistic.then(|| head_ridge(params)), "blend": (logistic || params.evidence > 0.0).then_some(params.blend),
+        "evidence": params.evidence,
         "random_features": params.features, "sampled": params.sampled, "folds": params.folds,
         "held_out": report.held_out, "tried": report.tried, "cut_short": report.cut_short,
         "energy_fraction": report.embedding.energy_fraction, "shortlist": report.shortlist,
@@ -342,7 +342,11 @@ pub(super) fn head(params: &TrainParams) -> String {
     if let Some(sampled) = &params.sampled {
         head.push_str(&format!(", on {} sampled labels at a time", sampled.labels));
     }
-    if params.head != HeadKind::LeastSquares && params.blend > 0.0 {
+    if params.head == HeadKind::LeastSquares {
+        if params.evidence > 0.0 {
+            head = format!("{} × least squares", short(params.blend.into()));
+        }
+    } else if params.blend > 0.0 {
         head.push_str(&format!(", plus {} × least squares", short(params.blend.into())));
     }
     if params.evidence > 0.0 {

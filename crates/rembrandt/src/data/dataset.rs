@@ -218,6 +218,9 @@ impl Dataset {
     }
 
     fn side(&self, side: Side) -> Result<Csr> {
+        if self.nnz(side) > u64::from(u32::MAX) {
+            return Err(Error::Data("there are 2³² entries or more, too many to be held together".into()));
+        }
         let mut valued = false;
         self.for_each_chunk(|chunk| {
             valued |= chunk.side(side).rows.values.is_some();

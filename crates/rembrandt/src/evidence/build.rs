@@ -107,6 +107,8 @@ impl Scratch {
         if list.len() > MOST {
             list.select_nth_unstable_by(MOST, |a, b| b.1.abs().total_cmp(&a.1.abs()).then(a.0.cmp(&b.0)));
             list.truncate(MOST);
+            // What comes next works in place, and would keep the room of all labels.
+            list.shrink_to_fit();
         }
         list.sort_unstable_by_key(|(label, _)| *label);
         list.into_iter().map(|(label, weight)| (label, narrow(weight))).collect()

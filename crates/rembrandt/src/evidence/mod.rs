@@ -17,7 +17,7 @@
 //! learned as well (`separate.rs`), and both are added up into one matrix. For labels that were never mistaken the sums
 //! stand alone. The gain of the whole, E, is chosen on held-out examples, and may be 0.
 //!
-//! It takes a few passes over the examples, and memory for what features and labels met.
+//! It takes a few passes over the examples, and memory for what features and labels met and for what is mistaken.
 
 mod build;
 mod separate;

@@ -26,13 +26,14 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 use rayon::prelude::*;
 
 use super::{EvidenceRef, Seen};
-use crate::csr::{Columns, Csr, CsrRef};
+use crate::csr::{Columns, Csr};
 use crate::kernel::dots::Number;
 use crate::metrics::Best;
 use crate::{Result, Run};
 
-/// Features of mistaken examples that all problems together have, about; and labels that an example is told from.
-const WORK: u64 = 1_000_000_000;
+/// Mistaken examples of all problems together and their features, about; and labels that an example is told from.
+const PAIRS: u64 = 60_000_000;
+const WORK: u64 = 600_000_000;
 const RIVALS: [u64; 2] = [20, 200];
 /// C, for examples of mean square 1.
 const COST: f64 = 0.5;
@@ -43,14 +44,16 @@ const TOLERANCE: f64 = 0.1;
 const LEAST: f64 = 0.1;
 /// Examples and labels of which progress is told.
 const ROWS: usize = 1 << 14;
-const LABELS: usize = 256;
+const LABELS: usize = 4096;
+/// Tasks that these labels make, at most: each has room for all features.
+const TASKS: usize = 512;
 /// Examples of one task, at least.
 const GRAIN: usize = 256;
 const STAGE: &str = "evidence";
 
-/// Labels that an example with `nnz` features in all examples is told from.
-pub(crate) fn rivals(nnz: u64) -> usize {
-    (WORK / nnz.max(1)).clamp(RIVALS[0], RIVALS[1]) as usize
+/// Labels that each of `n` examples with `nnz` features together is told from.
+pub(crate) fn rivals(n: u64, nnz: u64) -> usize {
+    (PAIRS / n.max(1)).min(WORK / nnz.max(1)).clamp(RIVALS[0], RIVALS[1]) as usize
 }
 
 /// The weights of every label: features, ascending, and w.
@@ -63,7 +66,7 @@ pub(super) fn separate(sums: EvidenceRef<'_>, seen: Seen<'_>, run: &mut Run<'_>)
     let mistaken = mistaken(sums, seen, run)?;
     let problem = Problem {
         seen,
-        of: Columns::new(CsrRef { values: None, ..seen.y }, seen.c),
+        of: Columns::new(seen.y, seen.c),
         against: Columns::new(mistaken.view(), seen.c),
         square: mean_square(seen),
     };
@@ -75,7 +78,8 @@ pub(super) fn separate(sums: EvidenceRef<'_>, seen: Seen<'_>, run: &mut Run<'_>)
         let labels = from..seen.c.min(from + LABELS);
         let count = |label| problem.of.rows(label).len() + problem.against.rows(label).len();
         worked += labels.clone().map(count).sum::<usize>();
-        separated.par_extend(labels.into_par_iter().map_init(Task::default, |task, label| task.run(&problem, label)));
+        let tasks = labels.into_par_iter().with_min_len(LABELS / TASKS);
+        separated.par_extend(tasks.map_init(Task::default, |task, label| task.run(&problem, label)));
         let done = (n as f64 * (worked as f64 / pairs)) as u64;
         run.advance(STAGE, done - told)?;
         told = done;
@@ -86,7 +90,7 @@ pub(super) fn separate(sums: EvidenceRef<'_>, seen: Seen<'_>, run: &mut Run<'_>)
 /// For each example the labels of which sums say most without its having them, ascending.
 fn mistaken(sums: EvidenceRef<'_>, seen: Seen<'_>, run: &mut Run<'_>) -> Result<Csr> {
     // So that all of them can be numbered.
-    let most = rivals(seen.x.nnz() as u64).min(u32::MAX as usize / seen.x.rows().max(1));
+    let most = rivals(seen.x.rows() as u64, seen.x.nnz() as u64).min(u32::MAX as usize / seen.x.rows().max(1));
     let mut found = Csr::new(true);
     for from in (0..seen.x.rows()).step_by(ROWS) {
         let rows = from..seen.x.rows().min(from + ROWS);
@@ -184,6 +188,10 @@ struct Dual {
 impl Task {
     /// The weights of a label.
     fn run(&mut self, problem: &Problem<'_>, label: usize) -> Vec<(u32, f32)> {
+        // Without anything to tell it from, sums say all there is.
+        if problem.against.rows(label).is_empty() {
+            return Vec::new();
+        }
         self.gather(problem, label);
         let scale = problem.square.sqrt();
         let (w, _) = self.descend(scale, label as u64, (PASSES, TOLERANCE));
@@ -203,10 +211,10 @@ impl Task {
         self.ids.clear();
         self.values.clear();
         self.duals.clear();
-        let with = problem.of.rows(label).iter().map(|i| (*i as usize, 1.0));
-        let against = problem.against.rows(label).iter().map(|i| (*i as usize, -1.0));
-        for (i, sign) in with.chain(against).filter(|(i, _)| seen.weight(*i) > 0.0) {
-            let slack = problem.square / (2.0 * COST * seen.weight(i));
+        let with = problem.of.entries(label).map(|(i, value)| (i, 1.0, seen.weight(i) * f64::from(value)));
+        let against = problem.against.entries(label).map(|(i, _)| (i, -1.0, seen.weight(i)));
+        for (i, sign, weight) in with.chain(against).filter(|(_, _, weight)| *weight > 0.0) {
+            let slack = problem.square / (2.0 * COST * weight);
             let mut square = problem.square + slack;
             for (feature, value) in seen.x.entries(i) {
                 let place = &mut self.places[feature];
@@ -319,6 +327,7 @@ mod tests {
 
     #[test]
     fn more_data_have_fewer_rivals() {
-        assert_eq!([0, 1_000_000, 10_000_000, u64::MAX].map(rivals), [200, 200, 100, 20]);
+        assert_eq!([0, 1_000_000, 10_000_000, u64::MAX].map(|nnz| rivals(1000, nnz)), [200, 200, 60, 20]);
+        assert_eq!([0, 600_000, u64::MAX].map(|n| rivals(n, 1000)), [200, 100, 20]);
     }
 }

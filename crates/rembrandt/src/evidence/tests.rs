@@ -167,7 +167,7 @@ fn evidence_is_the_same_for_any_number_of_threads() {
     assert_eq!(on(1), on(3));
 }
 
-/// Half of the examples left out, or given no weight; and all values three times as large, with which scores stay.
+/// Half of the examples left out, or given no weight.
 #[test]
 fn examples_without_weight_are_not_there() {
     let (x, y) = alike();
@@ -181,7 +181,7 @@ fn examples_without_weight_are_not_there() {
     assert_eq!(weighed, half);
 }
 
-/// What an example says depends on its direction and not on the unit of its values, but for the ridge of the sums.
+/// What an example says depends on its direction and not on the unit of its values.
 #[test]
 fn scores_do_not_depend_on_the_unit_of_values() {
     let (x, y) = alike();

@@ -101,6 +101,8 @@ fn pairs(scores: &Matrix, labels: CsrRef<'_>) -> Vec<(f64, bool)> {
 
 /// Logistic regression on one number: Newton's method with step halving.
 pub(crate) fn platt(pairs: &[(f64, bool)]) -> (f64, f64) {
+    // Numbers that overflowed say nothing of the others.
+    let pairs: Vec<(f64, bool)> = pairs.iter().copied().filter(|(score, _)| score.is_finite()).collect();
     if pairs.is_empty() {
         return (1.0, 0.0);
     }
@@ -108,7 +110,8 @@ pub(crate) fn platt(pairs: &[(f64, bool)]) -> (f64, f64) {
     // far out, there is no curvature to go by.
     let mean = pairs.iter().map(|(s, _)| s).sum::<f64>() / pairs.len() as f64;
     let square = pairs.iter().map(|(s, _)| (s - mean).powi(2)).sum::<f64>() / pairs.len() as f64;
-    let unit = if square > 0.0 { square.sqrt() } else { 1.0 };
+    // Equal scores differ from their mean by rounding alone.
+    let unit = if square.sqrt() > 1e-9 * mean.abs() { square.sqrt() } else { 1.0 };
     let pairs: Vec<(f64, bool)> = pairs.iter().map(|(s, truth)| ((s - mean) / unit, *truth)).collect();
     let bounds = SCALES.map(|scale| scale * unit);
     // The belief: one pair more of each truth at the outermost scores, each of half a weight.

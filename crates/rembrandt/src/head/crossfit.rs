@@ -1,6 +1,8 @@
 //! Cross-fitting: h of training examples from projections that have not seen them.
 
 use super::inputs::add_intercept;
+use std::ops::Range;
+
 use crate::data::{Dataset, Examples, Reweighted, Side};
 use crate::matrix::Matrix;
 use crate::{Error, Rembrandt, Result, Run};
@@ -26,6 +28,14 @@ impl Folds<'_> {
         let key = self.groups.map_or(row as u64, |groups| u64::from(groups[row])).to_le_bytes();
         (xxhash_rust::xxh3::xxh3_64_with_seed(&key, self.seed) % self.count as u64) as usize
     }
+
+    /// Refuses folds that hold all examples.
+    fn check(&self, n: usize, mut folds: Range<usize>) -> Result<()> {
+        if folds.any(|fold| (0..n).all(|i| self.of(i) == fold)) {
+            return Err(Error::Data(format!("{n} examples are too few, or too much alike, to hold some of them out")));
+        }
+        Ok(())
+    }
 }
 
 /// h of every example, each from a projection fitted to the other folds. `labels` is the embedding of the labels that
@@ -42,15 +52,28 @@ pub fn out_of_fold(
         return Err(Error::parameter("folds", "at least two are needed"));
     }
     let n = data.shape().n;
-    if (0..folds.count).any(|fold| (0..n).all(|i| folds.of(i) == fold)) {
-        return Err(Error::Data(format!("{n} examples are too few, or too much alike, to hold some of them out")));
-    }
+    folds.check(n, 0..folds.count)?;
     let mut h = Matrix::zeros(n, labels.cols());
     for fold in 0..folds.count {
         let own = run.piece(&format!("fold-{fold}"), |run| of_fold(params, data, labels, folds, fold, run))?;
         for (at, i) in (0..n).filter(|i| folds.of(*i) == fold).enumerate() {
             h.row_mut(i).copy_from_slice(own.row(at));
         }
+    }
+    Ok(h)
+}
+
+/// The same for the examples of the first fold alone; `h` has the others.
+pub(crate) fn one_fold(
+    mut h: Matrix,
+    (params, data, labels): (&Rembrandt, &Dataset, &Matrix),
+    folds: Folds<'_>,
+    run: &mut Run<'_>,
+) -> Result<Matrix> {
+    folds.check(h.rows(), 0..1)?;
+    let own = run.piece("fold-0", |run| of_fold(params, data, labels, folds, 0, run))?;
+    for (at, i) in (0..h.rows()).filter(|i| folds.of(*i) == 0).enumerate() {
+        h.row_mut(i).copy_from_slice(own.row(at));
     }
     Ok(h)
 }

@@ -142,7 +142,7 @@ fn another_run_is_refused_and_told_what_differs() {
     assert!(data.contains("the data are not the same"), "{data}");
     let manifest = folder.join(MANIFEST);
     let text = fs::read_to_string(&manifest).unwrap();
-    fs::write(&manifest, text.replace("pieces 1", "pieces 0")).unwrap();
+    fs::write(&manifest, text.replace(", pieces ", ", pieces 9")).unwrap();
     let version = open(&folder, 1).unwrap_err().to_string();
     assert!(version.contains("another version of this program"), "{version}");
     fs::write(&manifest, &text[..9]).unwrap();

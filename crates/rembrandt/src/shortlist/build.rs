@@ -106,6 +106,7 @@ fn list(
     let mut entries: Vec<Entry> = counted.into_iter().map(entry).collect();
     entries.sort_unstable_by(|a, b| (sign * b.share).total_cmp(&(sign * a.share)).then(a.label.cmp(&b.label)));
     entries.truncate(most);
+    entries.shrink_to_fit();
     entries
 }
 

@@ -13,7 +13,7 @@ use crate::embed::Method;
 use crate::evidence::Evidence;
 use crate::head::{
     Calibration, Decoder, Descent, Folds, Head, Inputs, Logistic, LogisticParams, LogisticReport, Part, RandomFeatures,
-    Sampled, Targets, add_intercept, out_of_fold,
+    Sampled, Targets, add_intercept, one_fold, out_of_fold,
 };
 use crate::matrix::{MatRef, Matrix};
 use crate::metrics::Propensities;
@@ -67,7 +67,9 @@ impl TrainParams {
         // What a method settles by itself is not tried.
         let sensed = self.sensed(data).filter(|_| self.k.is_none());
         let decided = TrainParams { k: self.k.or(sensed), ..self.decided(data.shape()) };
-        let evidence = tuning.evidence && self.method == Method::Rembrandt;
+        // It must be possible to hold all features together.
+        let holds = data.nnz(Side::X) <= u64::from(u32::MAX);
+        let evidence = tuning.evidence && self.method == Method::Rembrandt && holds;
         let tuning = Tuning { k: tuning.k && sensed.is_none(), evidence, ..*tuning };
         decided.fit_decided(data, &tuning, run)
     }
@@ -125,13 +127,22 @@ impl TrainParams {
         let mut evidence = None;
         let decoder = Decoder { labels: &embedding.labels, means: means.as_ref(), atoms };
         let (head, report) = match self.head {
-            HeadKind::LeastSquares => (decoder.head(), None),
+            HeadKind::LeastSquares if !self.settles_squares(shape, tuning) => (decoder.head(), None),
             _ => {
                 let folds = Folds { count: self.folds, seed: CROSS, groups: Some(&groups) };
+                let most = MOST_SETTLING.min(MOST_SCORES / shape.c.max(1)).max(1);
+                let few = Folds { count: SETTLING.max(shape.n.div_ceil(most)), ..folds };
+                let squares = self.head == HeadKind::LeastSquares;
                 if self.folds > 0 && self.method.fits_labels() {
-                    drop(h);
-                    let labels = &embedding.labels;
-                    h = run.within("cross", |run| out_of_fold(&embedder.params, data, labels, folds, run))?;
+                    let (labels, params) = (&embedding.labels, &embedder.params);
+                    h = run.within("cross", |run| match squares {
+                        // Nothing is trained on h, so only those that settle the rest need one that does not know them.
+                        true => one_fold(h, (params, data, labels), few, run),
+                        false => {
+                            drop(h);
+                            out_of_fold(params, data, labels, folds, run)
+                        }
+                    })?;
                     deciding = self.shortens(shape.c).then(|| Deciding::all(h.view(), true));
                 }
                 clock.stage("cross-fitting");
@@ -148,24 +159,31 @@ impl TrainParams {
                 let (mut model, report) = if settled || self.folds == 0 {
                     self.fit_head(&setting, None, Inputs::new(h.view(), features.as_ref()), targets, run)?
                 } else {
-                    let most = MOST_SETTLING.min(MOST_SCORES / shape.c.max(1)).max(1);
-                    let few = Folds { count: SETTLING.max(shape.n.div_ceil(most)), ..folds };
                     let (out, kept): (Vec<usize>, Vec<usize>) = (0..shape.n).partition(|i| few.of(*i) == 0);
                     deciding = self.shortens(shape.c).then(|| Deciding::some(h.view(), &out, true));
                     let out = Part::new(h.view(), &targets, &out);
-                    let kept = Part::keep(h, &targets, &kept);
-                    let some =
-                        Targets { labels: kept.labels.view(), example_weights: kept.weights.as_deref(), ..targets };
-                    let inputs = Inputs::new(kept.h.view(), features.as_ref());
-                    let fitted = self.fit_head(&setting, None, inputs, some, run)?;
+                    let fitted = if squares {
+                        drop(h);
+                        let weights = Matrix::zeros(shape.c, embedding.labels.cols() + 1);
+                        (Logistic { loss: self.head.loss(), weights }, None)
+                    } else {
+                        let kept = Part::keep(h, &targets, &kept);
+                        let some =
+                            Targets { labels: kept.labels.view(), example_weights: kept.weights.as_deref(), ..targets };
+                        let inputs = Inputs::new(kept.h.view(), features.as_ref());
+                        self.fit_head(&setting, None, inputs, some, run)?
+                    };
                     let logistic = fitted.0.scores(Inputs::new(out.h.view(), features.as_ref()));
-                    drop(kept);
                     let squares = decoder.scores(out.h.view());
                     let scored = Scored { logistic: Some(logistic), squares };
                     let choice = TrainParams { blend, ..self.clone() };
                     let settled = choice.settle(tuning, data, |i| few.of(i) == 0, (scored, &out), run)?;
-                    (blend, evidence, held_out) = (settled.blend, settled.evidence, settled.held_out);
-                    (calibration, thresholds) = (settled.calibration, settled.thresholds);
+                    (blend, evidence) = (settled.blend, settled.evidence);
+                    // Of few examples none may have been kept.
+                    if settled.held_out.examples > 0 {
+                        held_out = settled.held_out;
+                        (calibration, thresholds) = (settled.calibration, settled.thresholds);
+                    }
                     fitted
                 };
                 params.blend = blend;

@@ -181,6 +181,9 @@ impl TrainParams {
             let reason = "least squares has no head that could use propensities, random features or label weights";
             return Err(Error::parameter("head", reason));
         }
+        if least_squares && self.evidence > 0.0 && self.method != Method::Rembrandt {
+            return Err(Error::parameter("evidence", "is for the heads lr and ilr, or for the method rembrandt"));
+        }
         if data.nnz(Side::Y) == 0 {
             return Err(Error::Data("no example has a label: there is nothing to learn".into()));
         }
@@ -243,7 +246,7 @@ impl TrainParams {
         let (d, nnz) = (shape.d as f64, data.nnz(Side::X) as f64);
         let crossing = 4.0 * 2.0 * n * k + 4.0 * d * (k + 6.0 * self.embedding.panel as f64) + data.bytes() as f64;
         let heading = 4.0 * (2.0 * n * k + scores + head);
-        let mistaken = n * rivals(data.nnz(Side::X)) as f64;
+        let mistaken = n * (rivals(shape.n as u64, data.nnz(Side::X)) as f64).min(c);
         let met = (nnz * data.nnz(Side::Y) as f64 / n.max(1.0)).min(LISTED * d);
         let listing = 4.0 * (c * width + scores) + 20.0 * nnz + 12.0 * met + 8.0 * mistaken;
         finding.max(4.0 * (c + d) * k + crossing.max(heading).max(listing)) as u64
@@ -272,7 +275,10 @@ impl TrainParams {
     /// Whether nothing is tried: there is no time for it, and what must be known of the head is found out with the final
     /// one, on examples that are kept from it.
     pub(super) fn untried(&self, shape: Shape, tuning: &Tuning) -> bool {
-        let kept = self.folds > 0 && self.head != HeadKind::LeastSquares;
+        let kept = match self.head {
+            HeadKind::LeastSquares => self.settles_squares(shape, tuning),
+            _ => self.folds > 0,
+        };
         tuning.budget.is_zero() && kept && shape.n > MOST_EXAMPLES
     }
 

@@ -4,13 +4,14 @@
 use super::params::{HeadKind, TrainParams, Tuning};
 use super::report::HeldOut;
 use super::search::BLENDS;
-use super::trial::Scored;
+use super::trial::{FEW_EXAMPLES, Scored};
 use crate::data::{Dataset, Examples};
+use crate::embed::Method;
 use crate::evidence::{Evidence, Seen};
 use crate::head::{Calibration, Part};
 use crate::{Result, Run, Shape};
 
-/// Gains to try. Evidence lies between 0 and the sum of the values of an example, log-odds differ by a few units.
+/// Gains to try. For examples of length 1 evidence is a few units at most, as are the differences of log-odds.
 const GAINS: [f32; 10] = [0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0];
 
 /// What was settled.
@@ -27,6 +28,13 @@ impl TrainParams {
     /// Whether evidence is asked for, or to be tried.
     pub(super) fn listens(&self, tuning: &Tuning) -> bool {
         self.evidence > 0.0 || tuning.evidence
+    }
+
+    /// Whether evidence is added to a head of least squares. That takes examples that are kept from it, and so many of
+    /// them.
+    pub(super) fn settles_squares(&self, shape: Shape, tuning: &Tuning) -> bool {
+        let enough = self.evidence > 0.0 || shape.n > FEW_EXAMPLES;
+        self.method == Method::Rembrandt && self.listens(tuning) && enough && self.folds > 0
     }
 
     /// Settles what `scored` leaves open, for the examples `out` of `data`, which are those that `is_out` says.

@@ -2,7 +2,7 @@
 
 use super::params::TrainParams;
 use crate::csr::Csr;
-use crate::data::Dataset;
+use crate::data::{Dataset, Side};
 use crate::evidence::Evidence;
 use crate::head::{Calibration, Head};
 use crate::matrix::{MatRef, Matrix};
@@ -39,7 +39,8 @@ impl Deciding {
         Deciding { rows, h: some, fresh }
     }
 
-    /// Makes the lists, if they are good enough; nothing for a head whose scores are not linear.
+    /// Makes the lists, if they are good enough; nothing for a head whose scores are not linear, or for data that
+    /// cannot be held together.
     #[allow(clippy::type_complexity)]
     pub fn shortlist(
         self,
@@ -50,6 +51,9 @@ impl Deciding {
         calibration: Calibration,
     ) -> Result<Option<(Option<Shortlist>, ShortlistReport)>> {
         let Some(vectors) = head.vectors(&embedding.labels) else { return Ok(None) };
+        if data.nnz(Side::X) > u64::from(u32::MAX) {
+            return Ok(None);
+        }
         let linear = Linear {
             projection: embedding.projection.view(),
             intercept: &embedding.intercept,

@@ -353,12 +353,19 @@ fn evidence_is_added_where_it_helps() {
     let view = evidence.view();
     assert!(view.share(0, 0) > 2.0 * view.share(0, 3).max(view.share(2 * C, 0)));
 
+    // A head of least squares has a use for it too.
+    let squares = TrainParams { head: HeadKind::LeastSquares, ..params.clone() };
+    let (heard, deaf) = (fit(&squares, &many, &tuning), fit(&squares, &many, &Tuning::off()));
+    assert!(heard.evidence.is_some_and(|evidence| evidence.gain > 0.0) && deaf.evidence.is_none());
+    assert!(heard.report.held_out.p1 > deaf.report.held_out.p1 + 0.1, "{:?}", heard.report.held_out);
+
     // A gain that was given is taken, with few examples too, and other methods get none by themselves.
     let given = TrainParams { evidence: 3.0, ..params.clone() };
     assert_eq!(fit(&given, &data(400), &Tuning::off()).evidence.unwrap().gain, 3.0);
     let other = TrainParams { method: Method::Cs, ..params.clone() };
     assert!(fit(&other, &data(400), &tuning).evidence.is_none());
-    for bad in [TrainParams { evidence: f32::NAN, ..params.clone() }, TrainParams { folds: 0, ..given }] {
+    let plain = TrainParams { method: Method::Plst, head: HeadKind::LeastSquares, ..given.clone() };
+    for bad in [TrainParams { evidence: f32::NAN, ..params.clone() }, TrainParams { folds: 0, ..given }, plain] {
         let error = bad.fit(&data(400), &Tuning::off(), &mut Run::default()).unwrap_err().to_string();
         assert!(error.starts_with("evidence: "), "{error}");
     }

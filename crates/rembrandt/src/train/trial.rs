@@ -29,7 +29,7 @@ pub(super) const MOST_DECIDING: usize = 20_000;
 pub(super) const DIVISION: u64 = 0x5eed;
 const SAMPLE: u64 = 0x5a3e;
 /// With at most this many examples, a part would be too few for the head: it is cross-fitted to all that do not decide.
-const FEW_EXAMPLES: usize = 20_000;
+pub(super) const FEW_EXAMPLES: usize = 20_000;
 /// Parts for that.
 const CROSS_PARTS: usize = 3;
 /// Trials compare; they need not reach the optimum as closely as the head that is kept.

@@ -42,7 +42,8 @@ pub fn run(args: &ScalingArgs) -> anyhow::Result<()> {
     let mut display = Display::new(args.quiet);
     let mut outcomes = Vec::new();
     let mut points = Vec::new();
-    for (size, (name, _, grow)) in SIZES.iter().enumerate() {
+    let asked = |name: &str| args.only.iter().any(|only| only == name.split(' ').next().unwrap_or_default());
+    for (size, (name, _, grow)) in SIZES.iter().enumerate().filter(|(_, (name, _, _))| asked(name)) {
         for doubling in 0..=args.doublings {
             let (mut data, mut k, times) = (args.shape, args.k, 1 << doubling);
             grow(&mut data, &mut k, times);
@@ -151,8 +152,10 @@ fn picture(outcomes: &[Outcome]) -> String {
     let mut lines = vec![Curve { label: "linear".into(), color: "#c9c4b8", points: vec![(1.0, 1.0), (most, most)] }];
     for (size, (name, color, _)) in SIZES.iter().enumerate() {
         let of = outcomes.iter().filter(|outcome| outcome.size == size);
-        let points = of.map(|o| (o.times as f64, o.seconds / first(outcomes, o).seconds)).collect();
-        lines.push(Curve { label: (*name).to_owned(), color, points });
+        let points: Vec<_> = of.map(|o| (o.times as f64, o.seconds / first(outcomes, o).seconds)).collect();
+        if !points.is_empty() {
+            lines.push(Curve { label: (*name).to_owned(), color, points });
+        }
     }
     curves(
         &lines,
