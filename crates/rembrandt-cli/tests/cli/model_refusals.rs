@@ -132,7 +132,7 @@ fn parameters_are_named_as_typed() {
         ("--blend nan", "--blend: "),
         ("--evidence -1", "--evidence: "),
         ("--evidence 1 --folds 0", "--evidence: "),
-        ("--head ls --evidence 1", "--evidence: is for the heads"),
+        ("--method plst --evidence 1", "--evidence: is for the heads"),
         ("--scale-rows sum", "--scale-rows: is for embed"),
         ("--scale-rows length", "--normalize"),
         ("--head ls --random-features cauchy:5", "--head: least squares"),
