@@ -1,5 +1,5 @@
 //! Sparse matrices by rows: [`Csr`] owns, [`CsrRef`] looks, [`TransposeRef`] is the same matrix by columns.
-//! [`Columns`] are those of any number of rows.
+//! Inside the library, `Columns` are those of any number of rows.
 //!
 //! The others hold one batch or chunk of rows, so 32-bit offsets are enough. Values may be absent, which means
 //! that every stored entry is 1: labels and word sets then cost half the memory.
