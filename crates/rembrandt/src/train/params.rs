@@ -138,7 +138,12 @@ impl TrainParams {
             sampled: None,
             descent: Descent { loss: head.loss(), epochs, step, momentum: 0.5, shrink: 0.001, ..Descent::default() },
             atoms: None,
-            blend: if head == HeadKind::Independent { 4.0 } else { 0.0 },
+            blend: match head {
+                HeadKind::Independent => 4.0,
+                HeadKind::Softmax => 0.0,
+                // Beside evidence; by themselves they need no factor.
+                HeadKind::LeastSquares => 32.0,
+            },
             features: None,
             folds: 3,
             together: false,

@@ -359,6 +359,9 @@ fn evidence_is_added_where_it_helps() {
     assert!(heard.evidence.is_some_and(|evidence| evidence.gain > 0.0) && deaf.evidence.is_none());
     assert!(heard.report.held_out.p1 > deaf.report.held_out.p1 + 0.1, "{:?}", heard.report.held_out);
 
+    let given = fit(&TrainParams { evidence: 3.0, ..squares }, &data(400), &Tuning::off());
+    assert!(matches!(given.head, Head::Logistic { blend, .. } if blend > 0.0), "least squares are left out");
+
     // A gain that was given is taken, with few examples too, and other methods get none by themselves.
     let given = TrainParams { evidence: 3.0, ..params.clone() };
     assert_eq!(fit(&given, &data(400), &Tuning::off()).evidence.unwrap().gain, 3.0);
