@@ -81,6 +81,7 @@ pub mod reproduce;
 mod run;
 pub mod shortlist;
 pub mod solve;
+mod sums;
 pub mod train;
 pub mod tree;
 

@@ -1,17 +1,17 @@
-//! The matrix, from the examples.
+//! Both matrices, from the examples.
 
 use rayon::prelude::*;
 
-use super::separate::{Separated, mean_square, separate};
-use super::{Evidence, Seen};
+use super::separate::{Separated, mean_square, rivals, separate};
+use super::{Evidence, Said, Seen};
 use crate::csr::Columns;
-use crate::kernel::dots::{Number, narrow};
+use crate::kernel::dots::narrow;
 use crate::{Result, Run};
 
 /// Labels that a feature keeps at most.
 const MOST: usize = 512;
 /// What sums count beside weights that separate, for examples of mean square 1.
-const SUMS: f64 = 2.0;
+const SUMS: f64 = 1.0;
 /// Features of one task.
 const GRAIN: usize = 64;
 
@@ -24,14 +24,21 @@ struct Scratch {
 impl Evidence {
     /// What single features say of labels on some examples, with a gain of 1.
     pub(crate) fn fit(seen: Seen<'_>, run: &mut Run<'_>) -> Result<Evidence> {
-        let sums = Evidence::sums(seen);
-        let separated = separate(sums.view(), seen, run)?;
-        let share = SUMS / mean_square(seen).sqrt().sqrt();
-        Ok(sums.plus(share as f32, &separated))
+        let n = seen.x.rows();
+        // So that all of what is mistaken can be numbered.
+        let most = rivals(n as u64, seen.x.nnz() as u64).min(u32::MAX as usize / n.max(1)) as u32;
+        let sums = Said::sums(seen);
+        let mut separated = separate(sums.view(), most as usize, seen, run)?;
+        let constants = separated.iter().map(|separated| separated.constant).collect();
+        let separators = Said::of(&mut separated, seen.d);
+        let share = (SUMS / mean_square(seen).sqrt().sqrt()) as f32;
+        Ok(Evidence { gain: 1.0, most, share, sums, separators, constants })
     }
+}
 
-    /// e(f, l) alone.
-    pub(super) fn sums(seen: Seen<'_>) -> Evidence {
+impl Said {
+    /// e(f, l).
+    pub(super) fn sums(seen: Seen<'_>) -> Said {
         let examples = Weighed { columns: Columns::new(seen.x, seen.d), seen };
         let squares: Vec<f64> = (0..seen.d).map(|f| examples.square(f)).collect();
         let used = squares.iter().filter(|square| **square > 0.0).count();
@@ -45,55 +52,33 @@ impl Evidence {
                 scratch.list(squares[f] + rho)
             })
             .collect();
-        let mut evidence = Evidence::with_capacity(seen.d, lists.iter().map(Vec::len).sum());
+        let mut said = Said::with_capacity(seen.d, lists.iter().map(Vec::len).sum());
         for list in lists {
-            evidence.labels.extend(list.iter().map(|(label, _)| *label));
-            evidence.weights.extend(list.iter().map(|(_, weight)| *weight));
-            evidence.starts.push(evidence.labels.len() as u64);
+            said.labels.extend(list.iter().map(|(label, _)| *label));
+            said.weights.extend(list.iter().map(|(_, weight)| *weight));
+            said.starts.push(said.labels.len() as u64);
         }
-        evidence
+        said
     }
 
-    /// `share` times these weights, and those of every label.
-    fn plus(&self, share: f32, separated: &Separated) -> Evidence {
-        let d = self.starts.len() - 1;
-        // The labels of every feature, ascending because they come in their order.
+    /// The weights of all labels, by features; takes them away.
+    fn of(separated: &mut [Separated], d: usize) -> Said {
         let mut starts = vec![0; d + 1];
-        separated.iter().flatten().for_each(|(feature, _)| starts[*feature as usize + 1] += 1);
+        let weights = separated.iter().flat_map(|separated| &separated.weights);
+        weights.for_each(|(feature, _)| starts[*feature as usize + 1] += 1);
         (0..d).for_each(|f| starts[f + 1] += starts[f]);
+        let pairs = starts[d] as usize;
+        let (mut labels, mut weights) = (vec![0; pairs], vec![0; pairs]);
         let mut next = starts.clone();
-        let mut added = vec![(0, 0.0); starts[d]];
-        for (label, weights) in (0u32..).zip(separated) {
-            for (feature, weight) in weights {
-                let at = &mut next[*feature as usize];
-                added[*at] = (label, *weight);
+        // Labels come in their order, so those of a feature ascend.
+        for (label, separated) in (0u32..).zip(separated) {
+            for (feature, weight) in std::mem::take(&mut separated.weights) {
+                let at = &mut next[feature as usize];
+                (labels[*at as usize], weights[*at as usize]) = (label, narrow(weight));
                 *at += 1;
             }
         }
-        let mut both = Evidence::with_capacity(d, self.pairs() + added.len());
-        for feature in 0..d {
-            let places = self.view().places(feature);
-            let mut own = self.labels[places.clone()].iter().zip(&self.weights[places]).peekable();
-            let mut other = added[starts[feature]..starts[feature + 1]].iter().peekable();
-            loop {
-                let [first, second] = [own.peek().map(|(label, _)| **label), other.peek().map(|(label, _)| *label)];
-                let Some(label) = first.into_iter().chain(second).min() else { break };
-                let sum = own.next_if(|(at, _)| **at == label).map_or(0.0, |(_, weight)| share * weight.widen());
-                let weight = sum + other.next_if(|(at, _)| *at == label).map_or(0.0, |(_, weight)| *weight);
-                both.labels.push(label);
-                both.weights.push(narrow(weight));
-            }
-            both.starts.push(both.labels.len() as u64);
-        }
-        both.labels.shrink_to_fit();
-        both.weights.shrink_to_fit();
-        both
-    }
-
-    fn with_capacity(d: usize, pairs: usize) -> Evidence {
-        let mut starts = Vec::with_capacity(d + 1);
-        starts.push(0);
-        Evidence { gain: 1.0, starts, labels: Vec::with_capacity(pairs), weights: Vec::with_capacity(pairs) }
+        Said { starts, labels, weights }
     }
 }
 

@@ -2,24 +2,40 @@
 //!
 //! An embedding has a few hundred dimensions for tens of thousands of labels. Where each label is told by words of its
 //! own, as in the titles of books, no such space can keep the labels apart, and what a word says of a label is lost on
-//! the way through it. So it is kept beside the embedding, as a sparse matrix: with X and Y of the training examples,
+//! the way through it. So it is kept beside the embedding, as two sparse matrices. The first *nominates*: with X and Y of
+//! the training examples,
 //!
 //! ```text
-//! e(f, l) = √( Σᵢ xᵢf yᵢl / (Σᵢ xᵢf² + ρ) )          and    score ← score + gain · Σ over features f of x_f E(f, l)
+//! e(f, l) = √( Σᵢ xᵢf yᵢl / (Σᵢ xᵢf² + ρ) )          and         e(l) = Σ over the features f of an example of x_f e(f, l)
 //! ```
 //!
 //! Under the root stands what a regression of the label on this feature alone would give; ρ, the mean of the sums of
 //! squares, keeps rare features from saying too much. The root makes of many weak words less than of one strong word and
 //! of one weak word more than nothing; on the titles of books, on which it was chosen, it is better than the regression
-//! itself. A feature keeps the labels of which it says most.
+//! itself. A feature keeps the labels of which it says most. An example nominates the labels with the largest sums.
 //!
-//! Such sums know nothing of each other. So weights that separate each label from those that the sums mistake for it are
-//! learned as well (`separate.rs`), and both are added up into one matrix. For labels that were never mistaken the sums
-//! stand alone. The gain of the whole, E, is chosen on held-out examples, and may be 0.
+//! Such sums know nothing of each other. The second matrix *decides* among the nominated: weights w and a constant b for
+//! each label, which tell its examples from those that nominate it without having it (`separate.rs`). They have learned
+//! nothing of examples that do not nominate their label, and say nothing there:
+//!
+//! ```text
+//! score ← score + gain · (1 + w·x + b + share · e(l))      for the labels l that the example nominates, and for no other
+//! ```
+//!
+//! A separator says −1 to what it rejects, so that is what a label is taken to be rejected with that was not nominated,
+//! and the 1 makes it the zero. For labels that were never mistaken the sums stand alone. The gain of the whole is chosen on held-out
+//! examples, and may be 0.
 //!
 //! It takes a few passes over the examples, and memory for what features and labels met and for what is mistaken.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `said` | a sparse matrix of features and labels, and the labels that lead in it |
+//! | `build` | both matrices, from the examples |
+//! | `separate` | weights that tell a label from those that it is mistaken for |
 
 mod build;
+mod said;
 mod separate;
 #[cfg(test)]
 mod tests;
@@ -28,10 +44,11 @@ use std::io;
 use std::ops::Range;
 
 use crate::csr::CsrRef;
-use crate::kernel::dots::Number;
 use crate::matrix::Matrix;
 use crate::pieces::{Load, Reader, Store, Writer};
+use crate::sums::Sums;
 
+pub(crate) use said::{Said, SaidRef};
 pub(crate) use separate::rivals;
 
 /// Examples that evidence is drawn from.
@@ -52,204 +69,147 @@ impl Seen<'_> {
     }
 }
 
-/// A list that is so many times longer than the labels to be scored is searched for each of them.
-const LONG: usize = 16;
-
 /// What features say of labels, in memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evidence {
     /// What it is multiplied with before it is added to scores.
     pub gain: f32,
-    /// Where the labels of each feature begin, and the end: d + 1.
-    pub(crate) starts: Vec<u64>,
-    /// The labels of each feature, ascending.
-    pub(crate) labels: Vec<u32>,
-    /// E(f, l): the bits of a bfloat16.
-    pub(crate) weights: Vec<u16>,
+    /// Labels that an example nominates, at most.
+    pub(crate) most: u32,
+    /// What sums count beside separators.
+    pub(crate) share: f32,
+    /// e(f, l), which nominate.
+    pub(crate) sums: Said,
+    /// w of each label.
+    pub(crate) separators: Said,
+    /// b of each label.
+    pub(crate) constants: Vec<f32>,
 }
 
 impl Evidence {
-    /// Number of pairs of a feature and a label.
+    /// Number of pairs of a feature and a label, in both matrices.
     pub fn pairs(&self) -> usize {
-        self.labels.len()
+        self.sums.labels.len() + self.separators.labels.len()
     }
 
     pub(crate) fn view(&self) -> EvidenceRef<'_> {
-        EvidenceRef { gain: self.gain, starts: &self.starts, labels: &self.labels, weights: &self.weights }
+        EvidenceRef {
+            gain: self.gain,
+            most: self.most,
+            share: self.share,
+            sums: self.sums.view(),
+            separators: self.separators.view(),
+            constants: &self.constants,
+        }
     }
 }
 
 impl Store for Evidence {
     fn store(&self, out: &mut Writer<'_>) -> io::Result<()> {
-        (self.gain, &self.starts, &self.labels, &self.weights).store(out)
+        (self.gain, self.most, self.share).store(out)?;
+        (&self.sums, &self.separators, &self.constants).store(out)
     }
 }
 
 impl Load for Evidence {
     fn load(from: &mut Reader) -> io::Result<Evidence> {
-        let (gain, starts, labels, weights) = Load::load(from)?;
-        Ok(Evidence { gain, starts, labels, weights })
+        let (gain, most, share) = Load::load(from)?;
+        let (sums, separators, constants) = Load::load(from)?;
+        Ok(Evidence { gain, most, share, sums, separators, constants })
     }
+}
+
+/// Labels that an example nominates, ascending, with what is added to their scores.
+pub(crate) type Nominated = Vec<(u32, f32)>;
+
+/// Labels, and those that are nominated beside them: ascending, each once.
+pub(crate) fn with_nominated(mut labels: Vec<u32>, nominated: &[(u32, f32)]) -> Vec<u32> {
+    labels.extend(nominated.iter().map(|(label, _)| *label));
+    labels.sort_unstable();
+    labels.dedup();
+    labels
 }
 
 /// What features say of labels, wherever it lies.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EvidenceRef<'a> {
     pub gain: f32,
-    pub starts: &'a [u64],
-    pub labels: &'a [u32],
-    pub weights: &'a [u16],
+    pub most: u32,
+    pub share: f32,
+    pub sums: SaidRef<'a>,
+    pub separators: SaidRef<'a>,
+    pub constants: &'a [f32],
 }
 
 impl EvidenceRef<'_> {
     /// What is wrong with evidence from a file, for `d` features and `c` labels.
     pub fn check(&self, d: usize, c: usize) -> Result<(), &'static str> {
-        let ends = (self.starts.first(), self.starts.last());
-        if self.starts.len() != d + 1 || ends != (Some(&0), Some(&(self.labels.len() as u64))) {
-            return Err("its evidence does not fit its features");
+        self.sums.check(d, c)?;
+        self.separators.check(d, c)?;
+        if self.constants.len() != c {
+            return Err("its evidence does not fit its labels");
         }
-        if !self.starts.is_sorted() || self.weights.len() != self.labels.len() {
-            return Err("its evidence contradicts itself");
-        }
-        let bad = |f: usize| {
-            let labels = &self.labels[self.places(f)];
-            !labels.is_sorted_by(|a, b| a < b) || labels.last().is_some_and(|label| *label as usize >= c)
-        };
-        if (0..d).any(bad) {
-            return Err("its evidence names labels that it does not have, or one twice");
-        }
-        if !self.gain.is_finite() || self.weights.iter().any(|bits| !bits.widen().is_finite()) {
+        if !self.gain.is_finite() || !self.share.is_finite() || self.constants.iter().any(|b| !b.is_finite()) {
             return Err("its evidence holds numbers that are not finite");
         }
         Ok(())
     }
 
-    fn places(&self, feature: usize) -> Range<usize> {
-        self.starts[feature] as usize..self.starts[feature + 1] as usize
+    /// The labels that an example nominates, and what evidence adds to their scores.
+    pub fn nominate(&self, x: (&[u32], Option<&[f32]>), sums: &mut Sums) -> Nominated {
+        let leading = self.sums.leading(x, self.most as usize, &[], sums);
+        let separated = self.separators.sums(x, &leading, sums);
+        let score = |((label, sum), separated): ((u32, f32), f32)| {
+            (label, self.gain * (1.0 + separated + self.constants[label as usize] + self.share * sum))
+        };
+        leading.into_iter().zip(separated).map(score).collect()
     }
 
-    /// What a feature of value 1 adds to the score of a label.
-    pub fn share(&self, feature: usize, label: u32) -> f32 {
-        let places = self.places(feature);
-        match self.labels[places.clone()].binary_search(&label) {
-            Ok(at) => self.gain * self.weights[places.start + at].widen(),
-            Err(_) => 0.0,
-        }
+    /// What a label has for being nominated at all.
+    pub fn start(&self, label: u32) -> f32 {
+        self.gain * (1.0 + self.constants[label as usize])
     }
 
-    /// What an example adds to the scores of some labels, which ascend, to what they are already.
-    pub fn add(&self, (ids, values): (&[u32], Option<&[f32]>), labels: &Labels<'_>, scores: &mut [f32]) {
-        let mut sums = vec![0f32; labels.len()];
-        for (at, feature) in ids.iter().enumerate() {
-            let value = values.map_or(1.0, |values| values[at]);
-            let places = self.places(*feature as usize);
-            let (said, weights) = (&self.labels[places.clone()], &self.weights[places]);
-            if let Labels::Some(some) = labels
-                && said.len() > LONG * some.labels.len()
-            {
-                let found = some.labels.iter().map(|label| said.binary_search(label)).enumerate();
-                found.for_each(|(place, at)| sums[place] += at.map_or(0.0, |at| value * weights[at].widen()));
-                continue;
-            }
-            let from = said.partition_point(|label| *label < labels.first());
-            for (label, weight) in said[from..].iter().zip(&weights[from..]) {
-                if *label > labels.last() {
-                    break;
-                }
-                if let Some(place) = labels.place(*label) {
-                    sums[place] += value * weight.widen();
-                }
-            }
-        }
-        scores.iter_mut().zip(sums).for_each(|(score, sum)| *score += self.gain * sum);
+    /// What a feature of value 1 adds to that.
+    pub fn weight(&self, feature: usize, label: u32) -> f32 {
+        self.gain * (self.separators.weight(feature, label) + self.share * self.sums.weight(feature, label))
     }
 
-    /// The same for all labels, for each of some examples.
+    /// What each of some examples adds to the scores of all labels.
     pub fn scores(&self, x: CsrRef<'_>, c: usize) -> Matrix {
         let mut scores = Matrix::zeros(x.rows(), c);
-        if c > 0 {
-            (0..x.rows()).for_each(|i| self.add(x.row(i), &Labels::Range(0..c as u32), scores.row_mut(i)));
+        let mut sums = Sums::default();
+        for i in 0..x.rows() {
+            Labels::Range(0..c as u32).add(&self.nominate(x.row(i), &mut sums), scores.row_mut(i));
         }
         scores
     }
 }
 
-/// Labels that are scored; at least one.
+/// Labels that are scored.
+#[derive(Clone, Debug)]
 pub(crate) enum Labels<'a> {
     Range(Range<u32>),
     /// Ascending.
-    Some(Places<'a>),
+    Some(&'a [u32]),
 }
 
-impl<'a> Labels<'a> {
-    /// Some labels, ascending.
-    pub fn some(labels: &'a [u32]) -> Labels<'a> {
-        Labels::Some(Places::new(labels))
-    }
-
-    fn len(&self) -> usize {
+impl Labels<'_> {
+    /// Adds what is nominated to the scores of these labels.
+    pub fn add(&self, nominated: &[(u32, f32)], scores: &mut [f32]) {
         match self {
-            Labels::Range(range) => range.len(),
-            Labels::Some(places) => places.labels.len(),
-        }
-    }
-
-    fn first(&self) -> u32 {
-        match self {
-            Labels::Range(range) => range.start,
-            Labels::Some(places) => places.labels[0],
-        }
-    }
-
-    fn last(&self) -> u32 {
-        match self {
-            Labels::Range(range) => range.end - 1,
-            Labels::Some(places) => places.labels[places.labels.len() - 1],
-        }
-    }
-
-    #[inline]
-    fn place(&self, label: u32) -> Option<usize> {
-        match self {
-            Labels::Range(range) => Some((label - range.start) as usize),
-            Labels::Some(places) => places.find(label),
-        }
-    }
-}
-
-/// Where labels stand, as a hash table: far more are looked for than are there.
-pub(crate) struct Places<'a> {
-    labels: &'a [u32],
-    /// One more than the place of a label, or 0; a power of two of them.
-    slots: Vec<u32>,
-}
-
-impl<'a> Places<'a> {
-    fn new(labels: &'a [u32]) -> Places<'a> {
-        let mut slots = vec![0; (4 * labels.len()).next_power_of_two().max(4)];
-        for (place, label) in (1..).zip(labels) {
-            let mut at = slot(*label, slots.len());
-            while slots[at] != 0 {
-                at = (at + 1) & (slots.len() - 1);
+            Labels::Range(range) => {
+                let from = nominated.partition_point(|(label, _)| *label < range.start);
+                let within = nominated[from..].iter().take_while(|(label, _)| *label < range.end);
+                within.for_each(|(label, value)| scores[(label - range.start) as usize] += value);
             }
-            slots[at] = place;
-        }
-        Places { labels, slots }
-    }
-
-    #[inline]
-    fn find(&self, label: u32) -> Option<usize> {
-        let mut at = slot(label, self.slots.len());
-        loop {
-            let place = self.slots[at].checked_sub(1)? as usize;
-            if self.labels[place] == label {
-                return Some(place);
+            Labels::Some(labels) => {
+                for (label, value) in nominated {
+                    if let Ok(at) = labels.binary_search(label) {
+                        scores[at] += value;
+                    }
+                }
             }
-            at = (at + 1) & (self.slots.len() - 1);
         }
     }
-}
-
-fn slot(label: u32, slots: usize) -> usize {
-    (label.wrapping_mul(0x9e37_79b1) >> 7) as usize & (slots - 1)
 }

@@ -10,11 +10,8 @@
 //!
 //! by dual coordinate descent [1]. An example is mistaken for the labels that lead its sums and are not its own: a few,
 //! so that all labels together take a few passes over the examples, whatever the number of labels. Trees of labels train
-//! their leaves in the same way, on what the levels above mistake [2]. Only a few passes over the examples of a label are
-//! made: more of them bring no better ranking.
-//!
-//! The constant b keeps what is true of all examples of the problem out of w, and is dropped: how common labels are is
-//! known to the head.
+//! their leaves in the same way, on what the levels above mistake [2], and ask them, as is done here, only about examples
+//! of that kind. Only a few passes over the examples of a label are made: more of them bring no better ranking.
 //!
 //! 1. C.-J. Hsieh, K.-W. Chang, C.-J. Lin, S. S. Keerthi, S. Sundararajan: A dual coordinate descent method for
 //!    large-scale linear SVM. ICML 2008.
@@ -25,10 +22,9 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use rayon::prelude::*;
 
-use super::{EvidenceRef, Seen};
+use super::{SaidRef, Seen};
 use crate::csr::{Columns, Csr};
-use crate::kernel::dots::Number;
-use crate::metrics::Best;
+use crate::sums::Sums;
 use crate::{Result, Run};
 
 /// Mistaken examples of all problems together and their features, about; and labels that an example is told from.
@@ -41,7 +37,7 @@ const COST: f64 = 0.5;
 const PASSES: usize = 4;
 const TOLERANCE: f64 = 0.1;
 /// Weights below this are dropped, for examples of mean square 1.
-const LEAST: f64 = 0.1;
+const LEAST: f64 = 0.05;
 /// Examples and labels of which progress is told.
 const ROWS: usize = 1 << 14;
 const LABELS: usize = 4096;
@@ -56,14 +52,20 @@ pub(crate) fn rivals(n: u64, nnz: u64) -> usize {
     (PAIRS / n.max(1)).min(WORK / nnz.max(1)).clamp(RIVALS[0], RIVALS[1]) as usize
 }
 
-/// The weights of every label: features, ascending, and w.
-pub(super) type Separated = Vec<Vec<(u32, f32)>>;
+/// What tells a label from those that it is mistaken for.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Separated {
+    /// Features, ascending, and w.
+    pub weights: Vec<(u32, f32)>,
+    /// b.
+    pub constant: f32,
+}
 
-/// Weights that separate labels, by what the sums of the same examples mistake.
-pub(super) fn separate(sums: EvidenceRef<'_>, seen: Seen<'_>, run: &mut Run<'_>) -> Result<Separated> {
+/// What separates every label from the examples that the sums mistake for it: each for `most` labels.
+pub(super) fn separate(sums: SaidRef<'_>, most: usize, seen: Seen<'_>, run: &mut Run<'_>) -> Result<Vec<Separated>> {
     let n = seen.x.rows();
     run.begin(2 * n as u64);
-    let mistaken = mistaken(sums, seen, run)?;
+    let mistaken = mistaken(sums, most, seen, run)?;
     let problem = Problem {
         seen,
         of: Columns::new(seen.y, seen.c),
@@ -88,59 +90,23 @@ pub(super) fn separate(sums: EvidenceRef<'_>, seen: Seen<'_>, run: &mut Run<'_>)
 }
 
 /// For each example the labels of which sums say most without its having them, ascending.
-fn mistaken(sums: EvidenceRef<'_>, seen: Seen<'_>, run: &mut Run<'_>) -> Result<Csr> {
-    // So that all of them can be numbered.
-    let most = rivals(seen.x.rows() as u64, seen.x.nnz() as u64).min(u32::MAX as usize / seen.x.rows().max(1));
+fn mistaken(sums: SaidRef<'_>, most: usize, seen: Seen<'_>, run: &mut Run<'_>) -> Result<Csr> {
     let mut found = Csr::new(true);
     for from in (0..seen.x.rows()).step_by(ROWS) {
         let rows = from..seen.x.rows().min(from + ROWS);
         let count = rows.len() as u64;
-        let scratch = || (vec![0f32; seen.c], Vec::new());
-        let each = |(said, touched): &mut (Vec<f32>, Vec<u32>), i: usize| match seen.weight(i) > 0.0 {
-            true => rivals_of(sums, seen, i, most, said, touched),
+        let each = |scratch: &mut Sums, i: usize| match seen.weight(i) > 0.0 {
+            true => sums.leading(seen.x.row(i), most, seen.y.row(i).0, scratch),
             false => Vec::new(),
         };
-        let each: Vec<Vec<u32>> = rows.into_par_iter().with_min_len(GRAIN).map_init(scratch, each).collect();
+        let each: Vec<_> = rows.into_par_iter().with_min_len(GRAIN).map_init(Sums::default, each).collect();
         for labels in each {
-            labels.into_iter().for_each(|label| found.push(label, 1.0));
+            labels.into_iter().for_each(|(label, _)| found.push(label, 1.0));
             found.end_row();
         }
         run.advance(STAGE, count)?;
     }
     Ok(found)
-}
-
-/// The labels that example `i` is mistaken for. `said` is 0 for every label, before and after.
-fn rivals_of(
-    sums: EvidenceRef<'_>,
-    seen: Seen<'_>,
-    i: usize,
-    most: usize,
-    said: &mut [f32],
-    touched: &mut Vec<u32>,
-) -> Vec<u32> {
-    for (feature, value) in seen.x.entries(i) {
-        let places = sums.places(feature);
-        for (label, weight) in sums.labels[places.clone()].iter().zip(&sums.weights[places]) {
-            let sum = &mut said[*label as usize];
-            if *sum == 0.0 {
-                touched.push(*label);
-            }
-            *sum += value * weight.widen();
-        }
-    }
-    seen.y.row(i).0.iter().for_each(|own| said[*own as usize] = 0.0);
-    let mut best = Best::new(most);
-    for label in touched.drain(..) {
-        // What is there twice is 0 the second time.
-        let sum = std::mem::take(&mut said[label as usize]);
-        if sum > 0.0 {
-            best.offer(label, sum);
-        }
-    }
-    let mut labels: Vec<u32> = best.into_ranked().map(|(label, _)| label).collect();
-    labels.sort_unstable();
-    labels
 }
 
 /// The mean of |x|² over the examples; 1 where all are empty.
@@ -186,20 +152,21 @@ struct Dual {
 }
 
 impl Task {
-    /// The weights of a label.
-    fn run(&mut self, problem: &Problem<'_>, label: usize) -> Vec<(u32, f32)> {
+    /// What separates a label.
+    fn run(&mut self, problem: &Problem<'_>, label: usize) -> Separated {
         // Without anything to tell it from, sums say all there is.
         if problem.against.rows(label).is_empty() {
-            return Vec::new();
+            return Separated::default();
         }
         self.gather(problem, label);
         let scale = problem.square.sqrt();
-        let (w, _) = self.descend(scale, label as u64, (PASSES, TOLERANCE));
+        let (w, b) = self.descend(scale, label as u64, (PASSES, TOLERANCE));
         let kept = self.features.iter().copied().zip(w).filter(|(_, w)| w.abs() * scale >= LEAST && w.is_finite());
-        let mut kept: Vec<(u32, f32)> = kept.map(|(feature, w)| (feature, w as f32)).collect();
-        kept.sort_unstable_by_key(|(feature, _)| *feature);
+        let mut weights: Vec<(u32, f32)> = kept.map(|(feature, w)| (feature, w as f32)).collect();
+        weights.sort_unstable_by_key(|(feature, _)| *feature);
         self.features.drain(..).for_each(|feature| self.places[feature as usize] = 0);
-        kept
+        let constant = (b * scale) as f32;
+        Separated { weights, constant: if constant.is_finite() { constant } else { 0.0 } }
     }
 
     /// Copies the examples of a label, with places in the stead of features.

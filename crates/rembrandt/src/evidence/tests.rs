@@ -1,5 +1,6 @@
 use super::*;
 use crate::csr::Csr;
+use crate::kernel::dots::narrow;
 use crate::{Error, Run};
 
 /// Features with values, and labels.
@@ -20,6 +21,10 @@ fn seen<'a>((x, y): &'a (Csr, Csr), weights: Option<&'a [f32]>, (d, c): (usize, 
     Seen { x: x.view(), y: y.view(), weights, d, c }
 }
 
+fn fit(examples: &(Csr, Csr), size: (usize, usize)) -> Evidence {
+    Evidence::fit(seen(examples, None, size), &mut Run::default()).unwrap()
+}
+
 fn small() -> (Csr, Csr) {
     examples(&[
         (&[(0, 1.0), (1, 2.0)], &[0, 2]),
@@ -33,7 +38,7 @@ fn small() -> (Csr, Csr) {
 /// Sums by hand: without the last example the squares are 10, 5, 0 and 26, and ρ is the mean of those that are not 0.
 #[test]
 fn weights_are_roots_of_single_regressions() {
-    let evidence = Evidence::sums(seen(&small(), Some(&[1.0, 1.0, 1.0, 1.0, 0.0]), (4, 3)));
+    let sums = Said::sums(seen(&small(), Some(&[1.0, 1.0, 1.0, 1.0, 0.0]), (4, 3)));
     let rho = 41.0 / 3.0;
     let expected = [
         (0, 0, 1.0 / (10.0 + rho)),
@@ -43,46 +48,85 @@ fn weights_are_roots_of_single_regressions() {
         (1, 2, 2.0 / (5.0 + rho)),
         (3, 1, -1.0 / (26.0 + rho)),
     ];
-    assert_eq!(evidence.pairs(), expected.len());
+    assert_eq!(sums.labels.len(), expected.len());
     for (feature, label, square) in expected {
         let root = f32::abs(square).sqrt().copysign(square);
-        let share = evidence.view().share(feature, label);
-        assert!((share / root - 1.0).abs() < 0.01, "{feature}, {label}: {share} and {root}");
+        let weight = sums.view().weight(feature, label);
+        assert!((weight / root - 1.0).abs() < 0.01, "{feature}, {label}: {weight} and {root}");
     }
-    assert_eq!((evidence.view().share(2, 0), evidence.view().share(3, 0)), (0.0, 0.0));
-    assert!(evidence.view().check(4, 3).is_ok());
+    assert_eq!((sums.view().weight(2, 0), sums.view().weight(3, 0)), (0.0, 0.0));
+    assert!(sums.view().check(4, 3).is_ok());
 }
 
 #[test]
 fn weights_of_examples_count() {
-    let weighed = Evidence::sums(seen(&small(), Some(&[1.0, 2.0, 0.0, 1.0, 0.0]), (4, 3)));
+    let weighed = Said::sums(seen(&small(), Some(&[1.0, 2.0, 0.0, 1.0, 0.0]), (4, 3)));
     let copied =
         examples(&[(&[(0, 1.0), (1, 2.0)], &[0, 2]), (&[(0, 3.0)], &[2]), (&[(0, 3.0)], &[2]), (&[(3, 5.0)], &[])]);
-    assert_eq!(weighed, Evidence::sums(seen(&copied, None, (4, 3))));
+    assert_eq!(weighed, Said::sums(seen(&copied, None, (4, 3))));
 }
 
-/// All labels, a part of them or some: each gets the same to the last bit.
+/// What is added to a label is the sum of what its features say, where the example nominates it; all labels, a part of
+/// them or some: each gets the same to the last bit.
 #[test]
-fn scores_are_sums_of_shares() {
-    let small = small();
+fn scores_are_sums_of_weights_of_what_is_nominated() {
+    let (small, mut nominations) = (small(), 0);
     let x = &small.0;
-    let evidence = Evidence { gain: 3.0, ..Evidence::sums(seen(&small, None, (4, 3))) };
-    let view = evidence.view();
-    let all = view.scores(x.view(), 3);
-    for i in 0..x.rows() {
-        for label in 0..3 {
-            let sum: f32 = x.view().entries(i).map(|(f, value)| value * view.share(f, label)).sum();
-            assert!((all.row(i)[label as usize] - sum).abs() < 1e-5 * (1.0 + sum.abs()));
+    for most in [1, 3] {
+        let evidence = Evidence { gain: 3.0, most, ..fit(&small, (4, 3)) };
+        let view = evidence.view();
+        let all = view.scores(x.view(), 3);
+        for i in 0..x.rows() {
+            let nominated = view.nominate(x.view().row(i), &mut Sums::default());
+            assert!(nominated.len() <= most as usize && nominated.is_sorted_by(|a, b| a.0 < b.0));
+            nominations += nominated.len();
+            for label in 0..3 {
+                let sum: f32 = x.view().entries(i).map(|(f, value)| value * view.weight(f, label)).sum();
+                let is_nominated = nominated.iter().any(|(other, _)| *other == label);
+                let expected = if is_nominated { view.start(label) + sum } else { 0.0 };
+                assert!((all.row(i)[label as usize] - expected).abs() < 1e-5 * (1.0 + expected.abs()));
+            }
+            let (mut part, mut some) = ([0.0; 2], [0.0; 2]);
+            Labels::Range(1..3).add(&nominated, &mut part);
+            Labels::Some(&[0, 2]).add(&nominated, &mut some);
+            assert_eq!((part[0], part[1], some[0], some[1]), {
+                let row = all.row(i);
+                (row[1], row[2], row[0], row[2])
+            });
         }
-        let (mut part, mut some) = ([0.0; 2], [0.0; 2]);
-        view.add(x.view().row(i), &Labels::Range(1..3), &mut part);
-        view.add(x.view().row(i), &Labels::some(&[0, 2]), &mut some);
-        assert_eq!((part[0], part[1], some[0], some[1]), {
-            let row = all.row(i);
-            (row[1], row[2], row[0], row[2])
-        });
+        assert_eq!(view.scores(x.view(), 0).rows(), 5);
     }
-    assert_eq!(view.scores(x.view(), 0).rows(), 5);
+    assert!(nominations > 8);
+}
+
+/// An example nominates the labels of which its features say most, and none of which they say no.
+#[test]
+fn the_leading_labels_are_nominated() {
+    let sums = Said {
+        starts: vec![0, 3, 5],
+        labels: vec![0, 1, 2, 1, 3],
+        weights: [1.0, 2.0, 3.0, 2.0, -1.0].map(narrow).into(),
+    };
+    let leading =
+        |most, own: &[u32]| sums.view().leading((&[0, 1], Some(&[1.0, 0.75])), most, own, &mut Sums::default());
+    assert_eq!(leading(9, &[]), [(0, 1.0), (1, 3.5), (2, 3.0)]);
+    assert_eq!(leading(2, &[]), [(1, 3.5), (2, 3.0)]);
+    assert_eq!(leading(2, &[1]), [(0, 1.0), (2, 3.0)]);
+    let negative = sums.view().leading((&[1], Some(&[-1.0])), 9, &[], &mut Sums::default());
+    assert_eq!(negative, [(3, 1.0)]);
+}
+
+/// A long list is searched for each label, a short one read: with the same result.
+#[test]
+fn long_lists_say_the_same() {
+    let count = 1000u32;
+    let weights: Vec<u16> = (0..count).map(|label| narrow((label % 7) as f32)).collect();
+    let said = Said { starts: vec![0, u64::from(count)], labels: (0..count).collect(), weights };
+    for asked in [vec![3, 500, 999], (0..count).collect()] {
+        let labels: Vec<(u32, f32)> = asked.iter().map(|label| (*label, 0.0)).collect();
+        let sums = said.view().sums((&[0], None), &labels, &mut Sums::default());
+        assert_eq!(sums, asked.iter().map(|label| (label % 7) as f32).collect::<Vec<_>>());
+    }
 }
 
 /// A feature that occurs with everything keeps the labels that it says most of.
@@ -97,29 +141,35 @@ fn lists_are_limited() {
             y.end_row();
         }
     }
-    let evidence = Evidence::sums(seen(&(x, y), None, (1, 1000)));
-    assert_eq!(evidence.pairs(), 512);
-    assert!((0..500).all(|half| evidence.view().share(0, 2 * half + 1) > 0.0));
+    let sums = Said::sums(seen(&(x, y), None, (1, 1000)));
+    assert_eq!(sums.labels.len(), 512);
+    assert!((0..500).all(|half| sums.view().weight(0, 2 * half + 1) > 0.0));
 }
 
 #[test]
 fn nothing_says_nothing() {
     let empty = examples(&[(&[], &[]), (&[], &[1])]);
-    let evidence = Evidence::fit(seen(&empty, None, (3, 2)), &mut Run::default()).unwrap();
+    let evidence = fit(&empty, (3, 2));
     assert_eq!(evidence.pairs(), 0);
     assert!(evidence.view().scores(empty.0.view(), 2).as_slice().iter().all(|score| *score == 0.0));
 }
 
 #[test]
 fn damage_is_noticed() {
-    let good = Evidence::sums(seen(&small(), None, (4, 3)));
-    let damages: [fn(&mut Evidence); 6] = [
-        |e| e.starts[1] = 99,
-        |e| e.labels[0] = 3,
-        |e| e.labels.swap(0, 1),
-        |e| e.weights[0] = 0x7f80,
+    let good = fit(&small(), (4, 3));
+    assert!(good.view().check(4, 3).is_ok());
+    let damages: [fn(&mut Evidence); 11] = [
+        |e| e.sums.starts[1] = 99,
+        |e| e.sums.labels[0] = 3,
+        |e| e.sums.labels.swap(0, 1),
+        |e| e.sums.weights[0] = 0x7f80,
         |e| e.gain = f32::NAN,
-        |e| e.weights.truncate(2),
+        |e| e.share = f32::INFINITY,
+        |e| e.sums.weights.truncate(2),
+        |e| e.separators.starts[1] = 99,
+        |e| e.separators.labels[0] = 3,
+        |e| e.constants[1] = f32::NAN,
+        |e| e.constants.truncate(2),
     ];
     for damage in damages {
         let mut bad = good.clone();
@@ -146,24 +196,23 @@ fn alike() -> (Csr, Csr) {
 /// Sums give most weight to what labels share; separating weights to what tells them apart.
 #[test]
 fn labels_are_told_from_those_that_they_are_mistaken_for() {
-    let alike = alike();
-    let fitted = Evidence::fit(seen(&alike, None, (5, 3)), &mut Run::default()).unwrap();
-    let (sums, fitted) = (Evidence::sums(seen(&alike, None, (5, 3))), fitted.view());
-    assert!(fitted.check(5, 3).is_ok());
+    let fitted = fit(&alike(), (5, 3));
+    let (sums, separators) = (fitted.sums.view(), fitted.separators.view());
+    assert!(fitted.view().check(5, 3).is_ok());
     let apart =
-        |view: EvidenceRef<'_>| [(1, 0, 1), (2, 1, 0)].map(|(f, own, other)| view.share(f, own) - view.share(f, other));
-    let (before, after) = (apart(sums.view()), apart(fitted));
-    assert!((0..2).all(|i| after[i] > 2.0 * before[i] + 0.5), "{before:?} became {after:?}");
-    // A word that tells nothing from anything: nothing but its sums.
-    let shared = [0, 1].map(|label| fitted.share(0, label) / sums.view().share(0, label));
+        |said: SaidRef<'_>| [(1, 0, 1), (2, 1, 0)].map(|(f, own, other)| said.weight(f, own) - said.weight(f, other));
+    let (before, after) = (apart(sums), apart(separators));
+    assert!((0..2).all(|i| after[i] > before[i] + 0.5), "{before:?} became {after:?}");
+    // A word that tells nothing from anything says the same of both.
+    let shared = [0, 1].map(|label| separators.weight(0, label));
     assert!((shared[0] - shared[1]).abs() < 0.05, "{shared:?}");
 }
 
 #[test]
 fn evidence_is_the_same_for_any_number_of_threads() {
     let alike = alike();
-    let fit = || Evidence::fit(seen(&alike, None, (5, 3)), &mut Run::default()).unwrap();
-    let on = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(fit);
+    let fitted = || fit(&alike, (5, 3));
+    let on = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(fitted);
     assert_eq!(on(1), on(3));
 }
 
@@ -177,7 +226,7 @@ fn examples_without_weight_are_not_there() {
     let weights: Vec<f32> = (0..60).map(|i| if i < 30 { 1.0 } else { 0.0 }).collect();
     let whole = (x, y);
     let weighed = Evidence::fit(seen(&whole, Some(&weights), (5, 3)), &mut Run::default()).unwrap();
-    let half = Evidence::fit(seen(&(half_x, half_y), None, (5, 3)), &mut Run::default()).unwrap();
+    let half = fit(&(half_x, half_y), (5, 3));
     assert_eq!(weighed, half);
 }
 
@@ -192,8 +241,7 @@ fn scores_do_not_depend_on_the_unit_of_values() {
     }
     let scores = |x: Csr| {
         let examples = (x, y.clone());
-        let evidence = Evidence::fit(seen(&examples, None, (5, 3)), &mut Run::default()).unwrap();
-        evidence.view().scores(examples.0.view(), 3)
+        fit(&examples, (5, 3)).view().scores(examples.0.view(), 3)
     };
     let (small, large) = (scores(x.clone()), scores(large));
     for (small, large) in small.as_slice().iter().zip(large.as_slice()) {

@@ -8,7 +8,8 @@
 //!
 //! so every feature has an exact share in the log-odds scale·s + shift. Under softmax the log-probability is
 //! scale·s − log Σ exp(scale·s of all labels); shares are those in scale·s, the evidence for the label itself, since the
-//! features act on the rest through all other labels at once.
+//! features act on the rest through all other labels at once. Where the example nominates the label, its
+//! [evidence](crate::evidence) has shares as well, and what comes with the nomination is in the base.
 //!
 //! Random features mix the features of an example. There the share of a feature is what the log-odds lose when it is
 //! taken away; what the features say only together is left in the base.
@@ -18,7 +19,9 @@ use super::open::Model;
 use super::predict::{PredictOptions, Search};
 use super::score::{Scored, Scorer};
 use crate::csr::{Csr, CsrRef};
+use crate::evidence::EvidenceRef;
 use crate::head::{Loss, STRIP};
+use crate::sums::Sums;
 use crate::{Error, Result};
 
 /// Why a label has its probability.
@@ -105,10 +108,16 @@ impl Model {
         };
         let dot = |row: &[f32]| row.iter().zip(&weights[..k]).map(|(p, w)| f64::from(*p) * f64::from(*w)).sum::<f64>();
         let bias = weights.get(k).map_or(0.0, |bias| f64::from(*bias));
-        let base = scale * (dot(self.intercept()) + bias) + shift;
+        // Evidence is for what the example nominates.
+        let id = label as u32;
+        let nominates = |evidence: &EvidenceRef<'_>| {
+            evidence.nominate(x.row(0), &mut Sums::default()).binary_search_by_key(&id, |(label, _)| *label).is_ok()
+        };
+        let evidence = self.evidence().filter(|evidence| label < trained && nominates(evidence));
+        let start = evidence.map_or(0.0, |evidence| f64::from(evidence.start(id)));
+        let base = scale * (dot(self.intercept()) + bias + start) + shift;
         let projection = self.projection();
-        let evidence = self.evidence().filter(|_| label < trained);
-        let said = |id: usize| evidence.map_or(0.0, |evidence| f64::from(evidence.share(id, label as u32)));
+        let said = |feature: usize| evidence.map_or(0.0, |evidence| f64::from(evidence.weight(feature, id)));
         let share = |(id, value): (usize, f32)| {
             (id as u32, value, scale * f64::from(value) * (dot(&projection.row(id)) + said(id)))
         };

@@ -16,15 +16,16 @@
 //! | `shortlist_starts` | u64 | d+2 | lists of likely labels, if there are any: where that of each feature begins |
 //! | `shortlist_labels`, `shortlist_shares` | u32, bf16 | | the labels on them, and what a feature says for each |
 //! | `shortlist_offsets`, `shortlist_direction` | f32 | c−a, k | see [`shortlist`](crate::shortlist) |
-//! | `evidence_starts` | u64 | d+1 | evidence, if there is any: where the labels of each feature begin |
-//! | `evidence_labels`, `evidence_weights` | u32, bf16 | | see [`evidence`](crate::evidence) |
+//! | `evidence_starts`, `separator_starts` | u64 | d+1 | evidence, if there is any: where the labels of each feature begin |
+//! | `evidence_labels`, `evidence_weights`, … | u32, bf16 | | see [`evidence`](crate::evidence) |
+//! | `evidence_constants` | f32 | c | the constants of its separators |
 //! | arrays of trees | u32 or f32 | | in place of an embedding, see [`tree`](crate::tree) |
 //! | `label_names`, `feature_names` | u8 | | one per line, when known |
 //!
 //! A model of trees has an embedding of no dimensions: k = 0, and all tensors that depend on it are empty.
 //!
 //! The metadata hold `format`, `format_version`, `model` (what kinds of parts there are), `params` and `report`, the
-//! last three JSON. Version 2 adds the pursuit, a head without weights, and trees; version 3 adds evidence. All other
+//! last three JSON. Version 2 adds the pursuit, a head without weights, and trees; version 4 adds evidence, which version 3 had in another form. All other
 //! files remain version 1, which every reader opens, also with lists, which older ones do not look at. Without random
 //! features the weights contain the share of E that the head blends in, so that a score is one inner product.
 
@@ -50,7 +51,7 @@ use crate::tree::{Array, Arrays, TreeMethod};
 /// Files say the oldest version that knows all that is in them.
 pub(super) const FORMAT: Format = Format {
     name: "rembrandt-model",
-    version: 3,
+    version: 4,
     foreign: "is not a model: make one with `rembrandt train`",
     blocks: true,
 };
@@ -144,7 +145,9 @@ impl Layout<'_> {
             tensors.push(tensor("shortlist_starts", "U64", vec![d + 2], bytemuck::cast_slice(lists.starts)));
         }
         if let Some(evidence) = &self.evidence {
-            tensors.push(tensor("evidence_starts", "U64", vec![d + 1], bytemuck::cast_slice(evidence.starts)));
+            for (name, said) in [("evidence_starts", evidence.sums), ("separator_starts", evidence.separators)] {
+                tensors.push(tensor(name, "U64", vec![d + 1], bytemuck::cast_slice(said.starts)));
+            }
         }
         tensors.extend([
             tensor("spectrum", "F64", vec![k], bytemuck::cast_slice(self.spectrum)),
@@ -160,8 +163,10 @@ impl Layout<'_> {
             tensors.push(small("shortlist_direction", vec![direction.len()], direction));
         }
         if let Some(evidence) = &self.evidence {
-            let labels = bytemuck::cast_slice(evidence.labels);
-            tensors.push(tensor("evidence_labels", "U32", vec![evidence.labels.len()], labels));
+            tensors.push(small("evidence_constants", vec![trained], evidence.constants));
+            for (name, said) in [("evidence_labels", evidence.sums), ("separator_labels", evidence.separators)] {
+                tensors.push(tensor(name, "U32", vec![said.labels.len()], bytemuck::cast_slice(said.labels)));
+            }
         }
         if let Some(idf) = self.idf {
             tensors.push(small("idf", vec![idf.len()], idf));
@@ -192,8 +197,9 @@ impl Layout<'_> {
             tensors.push(tensor("shortlist_shares", "BF16", vec![lists.shares.len()], shares));
         }
         if let Some(evidence) = &self.evidence {
-            let weights = bytemuck::cast_slice(evidence.weights);
-            tensors.push(tensor("evidence_weights", "BF16", vec![evidence.weights.len()], weights));
+            for (name, said) in [("evidence_weights", evidence.sums), ("separator_weights", evidence.separators)] {
+                tensors.push(tensor(name, "BF16", vec![said.weights.len()], bytemuck::cast_slice(said.weights)));
+            }
         }
         for (name, text) in [("label_names", &self.label_names), ("feature_names", &self.feature_names)] {
             if let Some(text) = text {
@@ -211,7 +217,7 @@ impl Layout<'_> {
     /// The oldest version whose readers understand all of the file.
     fn version(&self) -> u32 {
         match self.description.head {
-            _ if self.evidence.is_some() => 3,
+            _ if self.evidence.is_some() => 4,
             HeadKind::Pursuit { .. } | HeadKind::Trees { .. } => 2,
             _ => 1,
         }

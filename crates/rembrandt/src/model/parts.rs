@@ -174,7 +174,7 @@ impl ModelParts {
             words: self.background.words,
             added: 0,
             shortlist: self.shortlist.as_ref().map(ShortlistKind::of),
-            evidence: self.evidence.as_ref().map(|evidence| EvidenceKind { gain: evidence.gain }),
+            evidence: self.evidence.as_ref().map(|evidence| EvidenceKind::of(evidence.view())),
         };
         let layout = Layout {
             description,

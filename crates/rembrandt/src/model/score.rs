@@ -13,13 +13,14 @@ use super::precision::Table;
 use super::predict::Search;
 use super::pursuit::Trained;
 use crate::csr::CsrRef;
-use crate::evidence::Labels;
+use crate::evidence::{Labels, Nominated, with_nominated};
 use crate::head::{Loss, Pursuit};
 use crate::kernel::elementwise::{cos_turns, exp_sum};
 use crate::kernel::gather;
 use crate::matrix::{MatRef, Matrix};
 use crate::metrics::Best;
-use crate::shortlist::{Lists, Rest, Sums, Width};
+use crate::shortlist::{Lists, Rest, Width};
+use crate::sums::Sums;
 
 /// Examples of a task that looks for likely labels.
 const EXAMPLES: usize = 8;
@@ -132,8 +133,8 @@ impl<'m> Scorer<'m> {
         if let Some((width, lists, rest)) = self.search {
             let z = self.inputs(h);
             let one = |sums: &mut Sums, i: usize| {
-                let labels = lists.search(x.row(i), width, |_, _| false, sums);
-                self.some(&labels, x.row(i), z.row(i), h.row(i), rest, top)
+                let (labels, nominated) = self.likely(lists, width, x.row(i), sums);
+                self.some(&labels, &nominated, z.row(i), h.row(i), rest, top)
             };
             return (0..x.rows()).into_par_iter().with_min_len(EXAMPLES).map_init(Sums::default, one).collect();
         }
@@ -144,17 +145,35 @@ impl<'m> Scorer<'m> {
     pub fn shortlists(&self, x: CsrRef<'_>) -> Vec<Vec<u32>> {
         let all = || (0..self.count()).map(|at| self.label(at)).collect();
         let one = |sums: &mut Sums, i: usize| match self.search {
-            Some((width, lists, _)) => lists.search(x.row(i), width, |_, _| false, sums),
+            Some((width, lists, _)) => self.likely(lists, width, x.row(i), sums).0,
             None => all(),
         };
         (0..x.rows()).into_par_iter().with_min_len(EXAMPLES).map_init(Sums::default, one).collect()
+    }
+
+    /// The labels of an example that are on its shortlist or that it nominates, ascending, and the latter.
+    fn likely(
+        &self,
+        lists: Lists<'_>,
+        width: Width,
+        x: (&[u32], Option<&[f32]>),
+        sums: &mut Sums,
+    ) -> (Vec<u32>, Nominated) {
+        let labels = lists.search(x, width, |_, _| false, sums);
+        let nominated = self.nominate(x, sums);
+        (with_nominated(labels, &nominated), nominated)
+    }
+
+    /// What evidence adds to scores.
+    fn nominate(&self, x: (&[u32], Option<&[f32]>), sums: &mut Sums) -> Nominated {
+        self.model.evidence().map_or_else(Vec::new, |evidence| evidence.nominate(x, sums))
     }
 
     /// Scores the labels of a shortlist for an example with head inputs `z`: each to the same bits as among all labels.
     fn some(
         &self,
         labels: &[u32],
-        x: (&[u32], Option<&[f32]>),
+        nominated: &[(u32, f32)],
         z: &[f32],
         h: &[f32],
         rest: Option<&Rest>,
@@ -167,9 +186,7 @@ impl<'m> Scorer<'m> {
             let row = *label as usize;
             table.dots(z, row..row + 1, std::slice::from_mut(score));
         }
-        if let Some(evidence) = self.model.evidence().filter(|_| !labels.is_empty()) {
-            evidence.add(x, &Labels::some(labels), &mut scores);
-        }
+        Labels::Some(labels).add(nominated, &mut scores);
         for (label, score) in labels.iter().zip(&mut scores) {
             *score = tame(calibration.scale * *score + calibration.shift);
             found.best.offer(*label, *score);
@@ -187,11 +204,16 @@ impl<'m> Scorer<'m> {
     pub fn all(&self, x: CsrRef<'_>, h: &Matrix, top: usize) -> Vec<Scored> {
         let pursuit = Trained::of(self.model).map(|(labels, atoms)| Pursuit::new(&labels, h, atoms));
         let z = self.inputs(pursuit.as_ref().map_or(h, |pursuit| &pursuit.rest));
+        let nominate = |sums: &mut Sums, i: usize| self.nominate(x.row(i), sums);
+        let nominated: Vec<Nominated> =
+            (0..x.rows()).into_par_iter().with_min_len(EXAMPLES).map_init(Sums::default, nominate).collect();
         let count = self.count();
         let size = count.div_ceil(GROUPS).next_multiple_of(TILE);
         let parts: Vec<Vec<Scored>> = (0..count.div_ceil(size.max(1)))
             .into_par_iter()
-            .map(|group| self.group(x, h, &z, pursuit.as_ref(), group * size..count.min((group + 1) * size), top))
+            .map(|group| {
+                self.group(&nominated, h, &z, pursuit.as_ref(), group * size..count.min((group + 1) * size), top)
+            })
             .collect();
         let mut all = vec![nothing(top); h.rows()];
         for part in parts {
@@ -205,7 +227,7 @@ impl<'m> Scorer<'m> {
 
     fn group(
         &self,
-        x: CsrRef<'_>,
+        nominated: &[Nominated],
         h: &Matrix,
         z: &Matrix,
         pursuit: Option<&Pursuit>,
@@ -224,13 +246,11 @@ impl<'m> Scorer<'m> {
                 rows.table().dots(h.as_slice(), tile.clone(), &mut shares);
                 scores.iter_mut().zip(&shares).for_each(|(s, share)| *s += blend * share);
             }
-            if let Some(evidence) = self.model.evidence() {
-                let labels = match &self.ids {
-                    Some(ids) => Labels::some(&ids[tile.clone()]),
-                    None => Labels::Range(tile.start as u32..tile.end as u32),
-                };
-                (0..).zip(scores.chunks_mut(tile.len())).for_each(|(i, row)| evidence.add(x.row(i), &labels, row));
-            }
+            let some = match &self.ids {
+                Some(ids) => Labels::Some(&ids[tile.clone()]),
+                None => Labels::Range(tile.start as u32..tile.end as u32),
+            };
+            nominated.iter().zip(scores.chunks_mut(tile.len())).for_each(|(nominated, row)| some.add(nominated, row));
             if let Some(pursuit) = pursuit {
                 for (i, row) in scores.chunks_mut(tile.len()).enumerate() {
                     row.iter_mut().zip(tile.clone()).for_each(|(s, at)| *s = pursuit.score(i, self.label(at), *s));

@@ -8,14 +8,15 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::rest::Known;
-use super::{Linear, Postings, Rest, Shortlist, Sums, Width};
+use super::{Linear, Postings, Rest, Shortlist, Width};
 use crate::csr::CsrRef;
-use crate::evidence::Labels;
+use crate::evidence::{Labels, with_nominated};
 use crate::head::{Calibration, Loss, STRIP};
 use crate::kernel::dots::dots;
 use crate::kernel::elementwise::exp_sum;
 use crate::matrix::{MatRef, Matrix};
 use crate::metrics::Best;
+use crate::sums::Sums;
 
 /// The search that is tried first; the next are each twice as wide.
 const FIRST: Width = Width { probes: 64, labels: 256 };
@@ -174,6 +175,8 @@ fn search(linear: &Linear<'_>, postings: &Postings, trial: Trial<'_>, width: Wid
         let truth = trial.y.row(i).0;
         let skip = |at: usize, label: u32| trial.own && postings.once[at] && truth.contains(&label);
         let labels = postings.shortlist.lists().search(trial.x.row(i), width, skip, sums);
+        let nominated = linear.nominate(trial.x.row(i), sums);
+        let labels = with_nominated(labels, &nominated);
         let z = linear.inputs(trial.h.row(i));
         let score = |label: &u32| {
             let mut score = [0.0];
@@ -181,9 +184,7 @@ fn search(linear: &Linear<'_>, postings: &Postings, trial: Trial<'_>, width: Wid
             score[0]
         };
         let mut scores: Vec<f32> = labels.iter().map(score).collect();
-        if let Some(evidence) = linear.evidence.filter(|_| !labels.is_empty()) {
-            evidence.add(trial.x.row(i), &Labels::some(&labels), &mut scores);
-        }
+        Labels::Some(&labels).add(&nominated, &mut scores);
         let mut best = Best::new(TOP);
         labels.iter().zip(&scores).for_each(|(label, score)| best.offer(*label, *score));
         Found { best: best.into_ranked().map(|(label, _)| label).collect(), labels, scores }
@@ -199,6 +200,8 @@ fn scan(linear: &Linear<'_>, trial: &Trial<'_>, calibration: Calibration) -> Vec
         let width = linear.vectors.cols();
         let mut z = Matrix::zeros(rows.len(), width);
         rows.clone().enumerate().for_each(|(to, i)| z.row_mut(to).copy_from_slice(&linear.inputs(h.row(i))));
+        let mut sums = Sums::default();
+        let nominated: Vec<_> = rows.clone().map(|i| linear.nominate(trial.x.row(i), &mut sums)).collect();
         let mut best = vec![Best::new(TOP); rows.len()];
         let mut sums = vec![Vec::new(); rows.len()];
         let mut scores = Vec::new();
@@ -207,11 +210,8 @@ fn scan(linear: &Linear<'_>, trial: &Trial<'_>, calibration: Calibration) -> Vec
             scores.resize(rows.len() * tile.len(), 0.0);
             let vectors = &linear.vectors.as_slice()[tile.start * width..tile.end * width];
             dots(z.as_slice(), vectors, width, &mut scores);
-            if let Some(evidence) = linear.evidence {
-                let labels = Labels::Range(tile.start as u32..tile.end as u32);
-                let each = rows.clone().zip(scores.chunks_mut(tile.len()));
-                each.for_each(|(i, row)| evidence.add(trial.x.row(i), &labels, row));
-            }
+            let labels = Labels::Range(tile.start as u32..tile.end as u32);
+            nominated.iter().zip(scores.chunks_mut(tile.len())).for_each(|(nominated, row)| labels.add(nominated, row));
             for ((best, sums), row) in best.iter_mut().zip(&mut sums).zip(scores.chunks(tile.len())) {
                 tile.clone().zip(row).for_each(|(label, score)| best.offer(label as u32, *score));
                 if calibration.loss == Loss::Softmax {

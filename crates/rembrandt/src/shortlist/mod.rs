@@ -10,7 +10,8 @@
 //! So every feature has a list of labels: of those that it occurred with in training, the ones with the largest shares.
 //! An example reads the first `probes` labels of the lists of its features and adds up what they say. The `labels` best
 //! sums make the shortlist, and only these labels are scored, exactly as a scan of all would score them. Labels with
-//! the largest offsets are looked at for every example, so that there are always enough.
+//! the largest offsets are looked at for every example, so that there are always enough. Labels that the example
+//! nominates by [evidence](crate::evidence) are scored as well.
 //!
 //! An example has a few dozen features and d is large, so this reads some thousand numbers and some hundred rows of
 //! weights, whatever the number of labels. Dividing label vectors or examples into cells does far worse: h has hundreds of
@@ -35,15 +36,15 @@ mod tests;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::evidence::EvidenceRef;
+use crate::evidence::{EvidenceRef, Nominated};
 use crate::kernel::dots::dots;
 use crate::matrix::MatRef;
+use crate::sums::Sums;
 
 pub(crate) use build::Postings;
 pub(crate) use measure::{DECIDING, Trial, choose};
 pub use measure::{Measured, ShortlistReport};
 pub use rest::Rest;
-pub(crate) use search::Sums;
 
 /// With fewer labels than this a scan takes no longer than the lists would.
 pub const FROM_LABELS: usize = 10_000;
@@ -138,11 +139,16 @@ impl Linear<'_> {
         self.vectors.rows()
     }
 
-    /// What a feature of value 1 adds to the score of a label.
+    /// What a feature of value 1 adds to the score of a label, without evidence: that nominates by itself.
     fn share(&self, feature: usize, label: usize) -> f32 {
         let mut share = [0.0];
         dots(self.projection.row(feature), &self.vectors.row(label)[..self.k()], self.k(), &mut share);
-        share[0] + self.evidence.map_or(0.0, |evidence| evidence.share(feature, label as u32))
+        share[0]
+    }
+
+    /// What evidence adds to scores.
+    fn nominate(&self, x: (&[u32], Option<&[f32]>), sums: &mut Sums) -> Nominated {
+        self.evidence.map_or_else(Vec::new, |evidence| evidence.nominate(x, sums))
     }
 
     /// The score of a label without any feature.

@@ -351,7 +351,7 @@ fn evidence_is_added_where_it_helps() {
     assert!(evidence.gain > 0.0 && evidence.gain == heard.params.evidence);
     // The features of a label say more of it than of others, and noise says little.
     let view = evidence.view();
-    assert!(view.share(0, 0) > 2.0 * view.share(0, 3).max(view.share(2 * C, 0)));
+    assert!(view.weight(0, 0) > 2.0 * view.weight(0, 3).max(view.weight(2 * C, 0)));
 
     // A head of least squares has a use for it too.
     let squares = TrainParams { head: HeadKind::LeastSquares, ..params.clone() };

@@ -48,7 +48,7 @@ fn only_what_older_readers_would_misread_has_a_newer_version() {
         let text = String::from_utf8_lossy(&bytes);
         let version = match kind {
             "pursuit" => 2,
-            _ if kind.ends_with("evidence") => 3,
+            _ if kind.ends_with("evidence") => 4,
             _ => 1,
         };
         assert!(text.contains(&format!("\"format_version\":\"{version}\"")), "{kind}");

@@ -2,6 +2,7 @@ use super::super::{PredictOptions, Predictions, Threshold};
 use super::*;
 use crate::head::Loss;
 use crate::metrics::rank;
+use crate::sums::Sums;
 
 /// Probabilities of all labels by the definitions, in `f64` where it matters, and what labels are ranked by.
 fn oracle(parts: &ModelParts, x: CsrRef<'_>, i: usize) -> Option<(Vec<f32>, Vec<f32>)> {
@@ -16,8 +17,12 @@ fn oracle(parts: &ModelParts, x: CsrRef<'_>, i: usize) -> Option<(Vec<f32>, Vec<
     });
     let mut scores = parts.head.scores(&parts.labels, h.view()).row(0).to_vec();
     if let Some(evidence) = &parts.evidence {
-        let said = |label: u32| known.iter().map(|(id, value)| value * evidence.view().share(*id, label)).sum::<f32>();
-        (0..).zip(&mut scores).for_each(|(label, score)| *score += said(label));
+        let (ids, values): (Vec<u32>, Vec<f32>) = known.iter().map(|(id, value)| (*id as u32, *value)).unzip();
+        let view = evidence.view();
+        for (label, _) in view.nominate((&ids, Some(&values)), &mut Sums::default()) {
+            let said: f32 = known.iter().map(|(id, value)| value * view.weight(*id, label)).sum();
+            scores[label as usize] += view.start(label) + said;
+        }
     }
     parts.calibration.apply(&mut scores);
     let probabilities = scores.iter().map(|t| parts.calibration.probability(*t)).collect();

@@ -173,8 +173,15 @@ fn damaged_lists_are_refused() {
 fn damaged_evidence_is_refused() {
     let saved = save(&parts("ilr+evidence", 50), Precision::F32);
     let path = saved.dir.path().join("bad");
-    let wrong: [(&str, usize, &[u8]); 3] =
-        [("evidence_starts", 8, &[255; 8]), ("evidence_labels", 0, &[255; 4]), ("evidence_weights", 0, &[0x80, 0x7f])];
+    let wrong: [(&str, usize, &[u8]); 7] = [
+        ("evidence_starts", 8, &[255; 8]),
+        ("evidence_labels", 0, &[255; 4]),
+        ("evidence_weights", 0, &[0x80, 0x7f]),
+        ("separator_starts", 8, &[255; 8]),
+        ("separator_labels", 0, &[255; 4]),
+        ("separator_weights", 0, &[0x80, 0x7f]),
+        ("evidence_constants", 0, &[0, 0, 0x80, 0x7f]),
+    ];
     for (name, from, with) in wrong {
         let at = place(&saved, name) + from;
         let bytes = forge(&saved, |bytes, _| bytes[at..at + with.len()].copy_from_slice(with));
