@@ -43,8 +43,9 @@ mod tests;
 use std::io;
 use std::ops::Range;
 
+use rayon::prelude::*;
+
 use crate::csr::CsrRef;
-use crate::matrix::Matrix;
 use crate::pieces::{Load, Reader, Store, Writer};
 use crate::sums::Sums;
 
@@ -68,6 +69,9 @@ impl Seen<'_> {
         self.weights.map_or(1.0, |weights| f64::from(weights[i]))
     }
 }
+
+/// Examples of one task that nominates.
+const GRAIN: usize = 8;
 
 /// What features say of labels, in memory.
 #[derive(Clone, Debug, PartialEq)]
@@ -175,14 +179,10 @@ impl EvidenceRef<'_> {
         self.gain * (self.separators.weight(feature, label) + self.share * self.sums.weight(feature, label))
     }
 
-    /// What each of some examples adds to the scores of all labels.
-    pub fn scores(&self, x: CsrRef<'_>, c: usize) -> Matrix {
-        let mut scores = Matrix::zeros(x.rows(), c);
-        let mut sums = Sums::default();
-        for i in 0..x.rows() {
-            Labels::Range(0..c as u32).add(&self.nominate(x.row(i), &mut sums), scores.row_mut(i));
-        }
-        scores
+    /// What each of some examples nominates.
+    pub fn nominations(&self, x: CsrRef<'_>) -> Vec<Nominated> {
+        let one = |sums: &mut Sums, i: usize| self.nominate(x.row(i), sums);
+        (0..x.rows()).into_par_iter().with_min_len(GRAIN).map_init(Sums::default, one).collect()
     }
 }
 

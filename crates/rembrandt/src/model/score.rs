@@ -160,13 +160,8 @@ impl<'m> Scorer<'m> {
         sums: &mut Sums,
     ) -> (Vec<u32>, Nominated) {
         let labels = lists.search(x, width, |_, _| false, sums);
-        let nominated = self.nominate(x, sums);
+        let nominated = self.model.evidence().map_or_else(Vec::new, |evidence| evidence.nominate(x, sums));
         (with_nominated(labels, &nominated), nominated)
-    }
-
-    /// What evidence adds to scores.
-    fn nominate(&self, x: (&[u32], Option<&[f32]>), sums: &mut Sums) -> Nominated {
-        self.model.evidence().map_or_else(Vec::new, |evidence| evidence.nominate(x, sums))
     }
 
     /// Scores the labels of a shortlist for an example with head inputs `z`: each to the same bits as among all labels.
@@ -204,9 +199,7 @@ impl<'m> Scorer<'m> {
     pub fn all(&self, x: CsrRef<'_>, h: &Matrix, top: usize) -> Vec<Scored> {
         let pursuit = Trained::of(self.model).map(|(labels, atoms)| Pursuit::new(&labels, h, atoms));
         let z = self.inputs(pursuit.as_ref().map_or(h, |pursuit| &pursuit.rest));
-        let nominate = |sums: &mut Sums, i: usize| self.nominate(x.row(i), sums);
-        let nominated: Vec<Nominated> =
-            (0..x.rows()).into_par_iter().with_min_len(EXAMPLES).map_init(Sums::default, nominate).collect();
+        let nominated = self.model.evidence().map_or_else(Vec::new, |evidence| evidence.nominations(x));
         let count = self.count();
         let size = count.div_ceil(GROUPS).next_multiple_of(TILE);
         let parts: Vec<Vec<Scored>> = (0..count.div_ceil(size.max(1)))

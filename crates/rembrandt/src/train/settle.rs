@@ -11,8 +11,9 @@ use crate::evidence::{Evidence, Seen};
 use crate::head::{Calibration, Part};
 use crate::{Result, Run, Shape};
 
-/// Gains to try. For examples of length 1 evidence is a few units at most, as are the differences of log-odds.
-const GAINS: [f32; 10] = [0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0];
+/// Gains to try. For examples of length 1 evidence is a few units at most, as are the differences of log-odds; beside
+/// least squares, whose scores are parts of 1, what counts is its share of the whole.
+const GAINS: [f32; 12] = [0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0];
 
 /// What was settled.
 pub(super) struct Settled {
@@ -43,38 +44,30 @@ impl TrainParams {
         tuning: &Tuning,
         data: &Dataset,
         is_out: impl Fn(usize) -> bool,
-        (mut scored, out): (Scored, &Part),
+        (scored, out): (Scored, &Part),
         run: &mut Run<'_>,
     ) -> Result<Settled> {
         let single = self.head == HeadKind::Softmax;
         let blends = if tuning.blend { &BLENDS[..] } else { std::slice::from_ref(&self.blend) };
-        let best_blend = |scored: &Scored| {
-            let found = scored.precision(out.labels.view(), out.weights.as_deref(), blends);
-            let qualities: Vec<f64> = found.iter().map(|held_out| held_out.quality(single)).collect();
-            first_best(blends.iter().copied().zip(found).zip(qualities))
-        };
         let mut evidence = None;
-        let ((blend, held_out), _) = if self.listens(tuning) {
+        let (mut nominated, mut gains) = (Vec::new(), &[0.0][..]);
+        if self.listens(tuning) {
             let found = run.piece("evidence", |run| hear(data, &is_out, run))?;
-            let x = data.select(&is_out)?.features()?;
-            let said = found.view().scores(x.view(), data.shape().c);
-            let gains = if tuning.evidence { &GAINS[..] } else { std::slice::from_ref(&self.evidence) };
-            let (mut added, mut tried) = (0.0, Vec::new());
-            for gain in gains {
-                run.advance("evidence", 0)?;
-                scored.add(&said, gain - added);
-                added = *gain;
-                let (best, quality) = best_blend(&scored);
-                tried.push(((*gain, best), quality));
-            }
-            let ((gain, best), quality) = first_best(tried.into_iter());
-            scored.add(&said, gain - added);
-            evidence = (gain > 0.0).then_some(Evidence { gain, ..found });
-            (best, quality)
-        } else {
-            best_blend(&scored)
-        };
-        let scores = scored.blended(blend);
+            nominated = found.view().nominations(data.select(&is_out)?.features()?.view());
+            gains = if tuning.evidence { &GAINS } else { std::slice::from_ref(&self.evidence) };
+            evidence = Some(found);
+            run.advance("evidence", 0)?;
+        }
+        let beside = (&nominated[..], gains);
+        let tried = scored.precision_beside(beside, out.labels.view(), out.weights.as_deref(), blends);
+        let settings = gains.iter().flat_map(|gain| blends.iter().map(|blend| (*gain, *blend)));
+        let ((gain, blend), held_out) = first_best(settings.zip(tried), |held_out| held_out.quality(single));
+        let evidence = evidence.filter(|_| gain > 0.0).map(|found| Evidence { gain, ..found });
+        let mut scores = scored.blended(blend);
+        for (i, nominated) in nominated.iter().enumerate() {
+            let row = scores.row_mut(i);
+            nominated.iter().for_each(|(label, said)| row[*label as usize] += gain * said);
+        }
         let calibration = Calibration::fit(self.head.loss(), &scores, out.labels.view());
         let thresholds = super::thresholds::thresholds(&calibration, scores, out.labels.view())?;
         Ok(Settled { blend, held_out, evidence, calibration, thresholds })
@@ -91,7 +84,8 @@ fn hear(data: &Dataset, is_out: impl Fn(usize) -> bool, run: &mut Run<'_>) -> Re
 }
 
 /// The first of the best.
-fn first_best<T>(tried: impl Iterator<Item = (T, f64)>) -> (T, f64) {
-    let better = |best: (T, f64), other: (T, f64)| if other.1 > best.1 { other } else { best };
+fn first_best<T>(tried: impl Iterator<Item = (T, HeldOut)>, quality: impl Fn(&HeldOut) -> f64) -> (T, HeldOut) {
+    let better =
+        |best: (T, HeldOut), other: (T, HeldOut)| if quality(&other.1) > quality(&best.1) { other } else { best };
     tried.reduce(better).expect("something was tried")
 }

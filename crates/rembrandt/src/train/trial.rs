@@ -10,9 +10,10 @@ use super::report::HeldOut;
 use crate::csr::{Csr, CsrRef};
 use crate::data::{Dataset, Examples, Shape};
 use crate::embed::{Embedder, Means};
+use crate::evidence::Nominated;
 use crate::head::{Decoder, FeatureParams, Folds, Inputs, RandomFeatures, Targets, add_intercept, out_of_fold};
 use crate::matrix::Matrix;
-use crate::metrics::{precision_at, rank};
+use crate::metrics::{Best, precision_at, rank};
 use crate::pieces::{Load, Reader, Store, Writer};
 use crate::{Rembrandt, Result, Run};
 use rayon::prelude::*;
@@ -292,33 +293,50 @@ impl Scored {
         scores
     }
 
-    /// Adds other scores to the logistic ones, or to the only ones.
-    pub fn add(&mut self, other: &Matrix, times: f32) {
-        let scores = self.logistic.as_mut().unwrap_or(&mut self.squares);
-        let pairs = scores.as_mut_slice().par_iter_mut().zip(other.as_slice());
-        pairs.with_min_len(1 << 16).for_each(|(score, other)| *score += times * other);
-    }
-
     /// Precision for each of some blends, as a mean weighted by examples.
     pub fn precision(&self, labels: CsrRef<'_>, weights: Option<&[f32]>, blends: &[f32]) -> Vec<HeldOut> {
+        self.precision_beside((&[], &[0.0]), labels, weights, blends)
+    }
+
+    /// Precision for each of some gains of what the examples nominate, and for each of some blends with it.
+    pub fn precision_beside(
+        &self,
+        (nominated, gains): (&[Nominated], &[f32]),
+        labels: CsrRef<'_>,
+        weights: Option<&[f32]>,
+        blends: &[f32],
+    ) -> Vec<HeldOut> {
         let n = self.squares.rows();
         let each = |i: usize| {
             let weight = weights.map_or(1.0, |w| f64::from(w[i]));
             let (truth, _) = labels.row(i);
+            let nominated = nominated.get(i).map_or(&[][..], Vec::as_slice);
             let mut row = vec![0.0; self.squares.cols()];
-            let of = |blend: &f32| {
+            let mut found = vec![[0.0; 3]; gains.len() * blends.len()];
+            for (b, blend) in blends.iter().enumerate() {
                 self.blend_row(i, *blend, &mut row);
-                let ranked = rank(&row, 5);
-                [1, 3, 5].map(|k| weight * precision_at(truth, &ranked, k))
-            };
-            blends.iter().map(of).collect::<Vec<_>>()
+                // A gain moves only what is nominated, so all others are ranked once.
+                let take = |(label, said): &(u32, f32)| {
+                    (*label, std::mem::replace(&mut row[*label as usize], f32::NEG_INFINITY), *said)
+                };
+                let moved: Vec<(u32, f32, f32)> = nominated.iter().map(take).collect();
+                let others = rank(&row, 5).into_iter().map(|label| (label, row[label as usize]));
+                let others: Vec<(u32, f32)> = others.filter(|(_, score)| *score > f32::NEG_INFINITY).collect();
+                for (g, gain) in gains.iter().enumerate() {
+                    let mut best = Best::new(5);
+                    others.iter().for_each(|(label, score)| best.offer(*label, *score));
+                    moved.iter().for_each(|(label, score, said)| best.offer(*label, score + gain * said));
+                    let ranked: Vec<u32> = best.into_ranked().map(|(label, _)| label).collect();
+                    found[g * blends.len() + b] = [1, 3, 5].map(|k| weight * precision_at(truth, &ranked, k));
+                }
+            }
+            found
         };
         let each: Vec<Vec<[f64; 3]>> = (0..n).into_par_iter().map(each).collect();
         let total = weights.map_or(n as f64, |w| w.iter().map(|w| f64::from(*w)).sum());
-        let mean =
-            |blend: usize, j: usize| each.iter().map(|row| row[blend][j]).sum::<f64>() / total.max(f64::MIN_POSITIVE);
-        let held_out = |b: usize| HeldOut { examples: n as u64, p1: mean(b, 0), p3: mean(b, 1), p5: mean(b, 2) };
-        (0..blends.len()).map(held_out).collect()
+        let mean = |at: usize, j: usize| each.iter().map(|row| row[at][j]).sum::<f64>() / total.max(f64::MIN_POSITIVE);
+        let held_out = |at: usize| HeldOut { examples: n as u64, p1: mean(at, 0), p3: mean(at, 1), p5: mean(at, 2) };
+        (0..gains.len() * blends.len()).map(held_out).collect()
     }
 
     fn blend_row(&self, i: usize, blend: f32, out: &mut [f32]) {
