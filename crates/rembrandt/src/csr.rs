@@ -45,6 +45,19 @@ impl Csr {
         self.ptr.push(u32::try_from(self.ids.len()).expect("a batch of rows holds fewer than 2³² entries"));
     }
 
+    /// Adds a whole row. The values are dropped in a matrix of ones.
+    ///
+    /// # Panics
+    /// If there are more ids than values or the other way round, or if the batch holds 2³² entries or more.
+    pub(crate) fn push_row(&mut self, ids: &[u32], values: &[f32]) {
+        assert_eq!(ids.len(), values.len(), "every id of a row has a value");
+        self.ids.extend_from_slice(ids);
+        if let Some(own) = &mut self.values {
+            own.extend_from_slice(values);
+        }
+        self.end_row();
+    }
+
     /// Adds rows `from..to` of another matrix.
     pub fn extend_rows(&mut self, other: CsrRef<'_>, from: usize, to: usize) {
         let (start, end) = (other.ptr[from] as usize, other.ptr[to] as usize);

@@ -67,6 +67,7 @@
 mod atomic;
 pub mod csr;
 pub mod data;
+mod early;
 pub mod embed;
 mod error;
 pub mod evidence;

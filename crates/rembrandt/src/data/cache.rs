@@ -82,6 +82,11 @@ impl CacheWriter {
         Ok(writer)
     }
 
+    /// The file as it is so far, but for what is still to be passed on.
+    pub fn file(&self) -> &File {
+        self.file.get_ref().as_file()
+    }
+
     pub fn chunk(&mut self, words: &[u32]) -> Result<()> {
         let part = self.part(bytemuck::cast_slice(words))?;
         self.footer.chunks.push(part);

@@ -19,14 +19,13 @@
 //! first for X, then for Y, and at the end the weights of the examples (rows words, or none when all are 1).
 
 use crate::csr::{Csr, CsrRef, TransposeRef};
+use crate::data::transpose::Transpose;
 use crate::data::{Rows, Shape, Side};
 
 /// Rows in a full chunk. Its intermediate product of 64 columns then stays near the cores, and rows fit 16 bits.
 pub(crate) const CHUNK_ROWS: usize = 16_384;
 /// A chunk ends with the row that brings it to this many entries: rows may be long.
-const CHUNK_ENTRIES: usize = 1 << 22;
-/// Columns are sorted by counting when there are at most this many per entry, by comparing otherwise.
-const COUNTED_IDS_PER_ENTRY: usize = 64;
+pub(crate) const CHUNK_ENTRIES: usize = 1 << 22;
 
 const MAGIC: u32 = u32::from_le_bytes(*b"RMBC");
 const LINE: usize = 16;
@@ -145,6 +144,16 @@ pub(crate) struct ChunkBuilder {
     y: Csr,
     weights: Vec<f32>,
     max_rows: usize,
+    /// Both sides by columns: memory that serves every block.
+    columns: [Transpose; 2],
+    /// Memory for the next block, if it was given.
+    spare: Option<Vec<u32>>,
+}
+
+impl Default for ChunkBuilder {
+    fn default() -> ChunkBuilder {
+        ChunkBuilder::new()
+    }
 }
 
 impl ChunkBuilder {
@@ -154,7 +163,13 @@ impl ChunkBuilder {
 
     /// With another chunk size, for tests of the seams between chunks.
     pub fn with_rows(max_rows: usize) -> ChunkBuilder {
-        ChunkBuilder { x: Csr::new(false), y: Csr::new(false), weights: Vec::new(), max_rows }
+        let (x, y) = (Csr::new(false), Csr::new(false));
+        ChunkBuilder { x, y, weights: Vec::new(), max_rows, columns: Default::default(), spare: None }
+    }
+
+    /// Gives memory for the next block, such as one that has been written.
+    pub fn reuse(&mut self, words: Vec<u32>) {
+        self.spare = Some(words);
     }
 
     /// Adds rows; each full block goes to `emit`.
@@ -189,33 +204,41 @@ impl ChunkBuilder {
     }
 
     fn block(&mut self) -> Vec<u32> {
-        let (x, y) = (By::columns(self.x.view()), By::columns(self.y.view()));
+        let [x, y] = &mut self.columns;
+        x.fill(self.x.view());
+        y.fill(self.y.view());
         let weighted = self.weights.iter().any(|w| *w != 1.0);
         let mut flags = if weighted { WEIGHTS } else { 0 };
-        flags |= if x.values.is_some() { X_VALUES } else { 0 };
-        flags |= if y.values.is_some() { Y_VALUES } else { 0 };
+        flags |= if x.values().is_some() { X_VALUES } else { 0 };
+        flags |= if y.values().is_some() { Y_VALUES } else { 0 };
         let mut header = [0; LINE];
         let counts = [self.x.nnz(), x.ids.len(), self.y.nnz(), y.ids.len()].map(|v| v as u32);
         header[..7].copy_from_slice(&[MAGIC, self.x.rows() as u32, flags, counts[0], counts[1], counts[2], counts[3]]);
-        let mut words = Vec::with_capacity(8 * LINE + 5 * (self.x.nnz() + self.y.nnz()) + 4 * self.x.rows());
+        let given = self.spare.is_some();
+        let mut words = self.spare.take().unwrap_or_default();
+        words.clear();
+        words.reserve(8 * LINE + 5 * (self.x.nnz() + self.y.nnz()) + 4 * self.x.rows());
         put(&mut words, &header);
-        for (rows, columns) in [(self.x.view(), &x), (self.y.view(), &y)] {
+        for (rows, columns) in [(self.x.view(), &*x), (self.y.view(), &*y)] {
             put(&mut words, rows.ptr);
             put(&mut words, rows.ids);
-            if columns.values.is_some() {
+            if columns.values().is_some() {
                 put(&mut words, bytemuck::cast_slice(rows.values.expect("the builder keeps values")));
             }
             put(&mut words, &columns.ids);
             put(&mut words, &columns.ptr);
             put(&mut words, &columns.rows);
-            if let Some(values) = &columns.values {
+            if let Some(values) = columns.values() {
                 put(&mut words, bytemuck::cast_slice(values));
             }
         }
         if weighted {
             put(&mut words, bytemuck::cast_slice(&self.weights));
         }
-        words.shrink_to_fit();
+        // A block that stays takes no more than it needs; one that comes back keeps its room.
+        if !given {
+            words.shrink_to_fit();
+        }
         self.x.clear();
         self.y.clear();
         self.weights.clear();
@@ -226,63 +249,4 @@ impl ChunkBuilder {
 fn put(words: &mut Vec<u32>, array: &[u32]) {
     words.extend_from_slice(array);
     words.resize(words.len().next_multiple_of(LINE), 0);
-}
-
-/// The transpose of some rows. Values are left out when all of them are 1.
-struct By {
-    ids: Vec<u32>,
-    ptr: Vec<u32>,
-    /// Two 16-bit rows to a word.
-    rows: Vec<u32>,
-    values: Option<Vec<f32>>,
-}
-
-impl By {
-    fn columns(a: CsrRef<'_>) -> By {
-        let nnz = a.nnz();
-        let row_values = a.values.filter(|v| v.iter().any(|v| *v != 1.0));
-        let mut packed = vec![0u32; nnz.div_ceil(2)];
-        let rows: &mut [u16] = bytemuck::cast_slice_mut(&mut packed);
-        let mut values = row_values.map(|_| vec![0f32; nnz]);
-        let (mut ids, mut ptr) = (Vec::new(), vec![0u32]);
-        let mut place = |at: usize, row: usize, entry: usize| {
-            rows[at] = row as u16;
-            if let (Some(to), Some(from)) = (&mut values, row_values) {
-                to[at] = from[entry];
-            }
-        };
-        let width = a.ids.iter().max().map_or(0, |id| *id as usize + 1);
-        if width <= nnz.saturating_mul(COUNTED_IDS_PER_ENTRY) {
-            let mut next = vec![0u32; width];
-            a.ids.iter().for_each(|id| next[*id as usize] += 1);
-            let mut start = 0;
-            for (id, count) in next.iter_mut().enumerate().filter(|(_, count)| **count > 0) {
-                ids.push(id as u32);
-                (*count, start) = (start, start + *count);
-                ptr.push(start);
-            }
-            for row in 0..a.rows() {
-                for entry in a.ptr[row] as usize..a.ptr[row + 1] as usize {
-                    let at = &mut next[a.ids[entry] as usize];
-                    place(*at as usize, row, entry);
-                    *at += 1;
-                }
-            }
-        } else {
-            // Few entries with very large ids: an array of counts would be larger than the data.
-            let entries = (0..a.rows()).flat_map(|row| (a.ptr[row]..a.ptr[row + 1]).map(move |entry| (row, entry)));
-            let mut sorted: Vec<(u32, u32, usize)> =
-                entries.map(|(row, entry)| (a.ids[entry as usize], entry, row)).collect();
-            sorted.sort_unstable();
-            for (at, (id, entry, row)) in sorted.into_iter().enumerate() {
-                if ids.last() != Some(&id) {
-                    ids.push(id);
-                    ptr.push(at as u32);
-                }
-                *ptr.last_mut().expect("ptr begins with 0") = at as u32 + 1;
-                place(at, row, entry as usize);
-            }
-        }
-        By { ids, ptr, rows: packed, values }
-    }
 }

@@ -16,6 +16,7 @@ mod rows;
 mod scaled;
 pub mod text;
 mod texts;
+mod transpose;
 
 use crate::matrix::{MatMut, MatRef};
 use crate::{Error, Result};

@@ -26,6 +26,13 @@ impl Rows {
         self.x.rows()
     }
 
+    /// Forgets all examples and keeps the memory.
+    pub(crate) fn clear(&mut self) {
+        self.x.clear();
+        self.y.clear();
+        self.weights = None;
+    }
+
     /// Whether there is no example.
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -1,22 +1,22 @@
-//! Made-up data on their way to disk: a block of examples at a time, made by all threads, written in order.
+//! Made-up data on their way to disk: a piece at a time, made and formatted by all threads, written in order.
 
-use std::fmt::Write as _;
+use std::convert::Infallible;
 use std::io::Write as _;
 use std::path::Path;
 
-use rayon::prelude::*;
-
-use super::{Generator, Part};
+use super::make::Maker;
+use super::{Generator, Part, pipeline, text};
 use crate::data::cache::CacheWriter;
-use crate::data::chunk::ChunkBuilder;
+use crate::data::chunk::{CHUNK_ENTRIES, CHUNK_ROWS, ChunkBuilder};
 use crate::data::names::Names;
 use crate::data::{Rows, Shape};
+use crate::early::Early;
 use crate::{Error, Result, Run, atomic};
 
-/// Examples that one task makes.
-const BLOCK: usize = 2048;
-/// Tasks between two writes: what is in memory at a time.
-const BLOCKS: usize = 16;
+/// Examples that are made before they go on: they should stay in the caches until then.
+const BATCH: usize = 512;
+/// Batches that are written together as text.
+const BATCHES: usize = 4;
 
 /// How data are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,77 +57,122 @@ impl Generator {
                 let mut found = Generated::default();
                 atomic::write_file(path, |out| {
                     writeln!(out, "{} {} {}", shape.n, shape.d, shape.c).map_err(Error::io(path))?;
-                    found = self.blocks(part, n, run, text, |text: String| {
-                        out.write_all(text.as_bytes()).map_err(Error::io(path))
+                    let mut early = Early::new(out.get_ref()).map_err(Error::io(path))?;
+                    found = self.pieces(part, n, BATCH * BATCHES, run, |text: &Text| {
+                        early.wrote(text.0.len());
+                        out.write_all(&text.0).map_err(Error::io(path))
                     })?;
-                    Ok(())
+                    early.finish().map_err(Error::io(path))
                 })?;
                 Ok(found)
             }
             GeneratedAs::Cache => {
-                let (mut builder, mut writer) = (ChunkBuilder::new(), CacheWriter::create(path)?);
-                let found = self.blocks(
-                    part,
-                    n,
-                    run,
-                    |rows| rows,
-                    |rows: Rows| builder.push(&rows, |block| writer.chunk(&block)),
-                )?;
-                builder.finish(|block| writer.chunk(&block))?;
+                let mut writer = CacheWriter::create(path)?;
+                let mut early = Early::new(writer.file()).map_err(Error::io(path))?;
+                // A piece is a chunk; fewer examples if they are long, for the sake of memory.
+                let rows = CHUNK_ENTRIES as f64 / 2.0 / (self.nnz + self.labels);
+                let found = self.pieces(part, n, (rows as usize).clamp(1, CHUNK_ROWS), run, |blocks: &Blocks| {
+                    early.wrote(4 * blocks.full.iter().map(Vec::len).sum::<usize>());
+                    blocks.full.iter().try_for_each(|block| writer.chunk(block))
+                })?;
+                early.finish().map_err(Error::io(path))?;
                 writer.finish(shape, &Names::default())?;
                 Ok(found)
             }
         }
     }
 
-    /// Makes all examples; `convert` is done by all threads, `take` in order.
-    fn blocks<T: Send>(
+    /// Makes all examples, so many to a piece; `take` gets the pieces in order.
+    fn pieces<P: Piece>(
         &self,
         part: Part,
         n: usize,
+        piece: usize,
         run: &mut Run<'_>,
-        convert: impl Fn(Rows) -> T + Sync,
-        mut take: impl FnMut(T) -> Result<()>,
+        mut take: impl FnMut(&P) -> Result<()>,
     ) -> Result<Generated> {
         let mut found = Generated::default();
-        for first in (0..n).step_by(BLOCK * BLOCKS) {
-            let starts: Vec<usize> = (first..n.min(first + BLOCK * BLOCKS)).step_by(BLOCK).collect();
-            let made: Vec<(T, Generated)> = starts
-                .into_par_iter()
-                .map(|from| {
-                    let (rows, told) = self.rows(part, from, n.min(from + BLOCK));
-                    let entries = [rows.x.nnz() as u64, rows.y.nnz() as u64];
-                    let some = Generated { examples: rows.len() as u64, entries, told };
-                    (convert(rows), some)
-                })
-                .collect();
-            let before = found.examples;
-            for (block, some) in made {
-                take(block)?;
-                found.examples += some.examples;
-                found.told += some.told;
-                found.entries = [0, 1].map(|side| found.entries[side] + some.entries[side]);
-            }
-            run.advance("generating", found.examples - before)?;
-        }
+        pipeline::in_order(
+            n.div_ceil(piece),
+            || (Maker::new(self), Rows::new(), P::Format::default()),
+            |(maker, rows, format), i, (out, made): &mut (P, Generated)| {
+                *made = Generated::default();
+                out.begin(format);
+                let end = n.min((i + 1) * piece);
+                for from in (i * piece..end).step_by(BATCH) {
+                    rows.clear();
+                    made.told += maker.rows(part, from..end.min(from + BATCH), rows);
+                    made.examples += rows.len() as u64;
+                    made.entries = [made.entries[0] + rows.x.nnz() as u64, made.entries[1] + rows.y.nnz() as u64];
+                    out.add(rows, format);
+                }
+                out.end(format);
+            },
+            |(out, made)| {
+                take(out)?;
+                found.examples += made.examples;
+                found.told += made.told;
+                found.entries = [0, 1].map(|side| found.entries[side] + made.entries[side]);
+                run.advance("generating", made.examples)
+            },
+        )?;
         Ok(found)
     }
 }
 
-/// Examples as lines of text. Four digits are more than a value made of a few draws holds.
-fn text(rows: Rows) -> String {
-    let mut text = String::with_capacity(16 * rows.x.nnz());
-    for i in 0..rows.len() {
-        let (labels, _) = rows.y.view().row(i);
-        for (j, label) in labels.iter().enumerate() {
-            let comma = if j > 0 { "," } else { "" };
-            // Writing to a string cannot fail.
-            let _ = write!(text, "{comma}{label}");
-        }
-        for (id, value) in rows.x.view().entries(i) {
-            let _ = write!(text, " {id}:{value:.4}");
-        }
-        text.push('\n');
+/// Examples as they go to the file.
+trait Piece: Default + Send {
+    /// What it takes to make one after the other.
+    type Format: Default;
+    fn begin(&mut self, format: &mut Self::Format);
+    fn add(&mut self, rows: &Rows, format: &mut Self::Format);
+    fn end(&mut self, format: &mut Self::Format);
+}
+
+#[derive(Default)]
+struct Text(Vec<u8>);
+
+impl Piece for Text {
+    type Format = ();
+
+    fn begin(&mut self, _: &mut ()) {
+        self.0.clear();
     }
-    text
+
+    fn add(&mut self, rows: &Rows, _: &mut ()) {
+        text::write_lines(rows, &mut self.0);
+    }
+
+    fn end(&mut self, _: &mut ()) {}
+}
+
+/// Blocks of a cache file: one, unless rows are longer than they should be.
+#[derive(Default)]
+struct Blocks {
+    full: Vec<Vec<u32>>,
+}
+
+impl Piece for Blocks {
+    type Format = ChunkBuilder;
+
+    fn begin(&mut self, builder: &mut ChunkBuilder) {
+        if let Some(written) = self.full.pop() {
+            builder.reuse(written);
+        }
+        self.full.clear();
+    }
+
+    fn add(&mut self, rows: &Rows, builder: &mut ChunkBuilder) {
+        let Ok(()) = builder.push(rows, |block| {
+            self.full.push(block);
+            Ok::<(), Infallible>(())
+        });
+    }
+
+    fn end(&mut self, builder: &mut ChunkBuilder) {
+        let Ok(()) = builder.finish(|block| {
+            self.full.push(block);
+            Ok::<(), Infallible>(())
+        });
+    }
 }

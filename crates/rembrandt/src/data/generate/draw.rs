@@ -1,0 +1,196 @@
+//! Random numbers, and Zipf's law.
+//!
+//! The numbers are those of SplitMix64: a counter in steps of an odd constant, mixed until no bit tells of another. Where a
+//! counter begins is itself mixed from the seed, the purpose and the number of what is drawn, so any example can be made
+//! without those before it. A draw takes a few cycles, and nothing here is left to the C library, whose powers and
+//! logarithms differ in their last bits from one machine to the next.
+//!
+//! For a uniform u the number ⌊(count + 1)^u⌋ is k with probability log(1 + 1/k) / log(count + 1), which is Zipf's law but
+//! for the very first ranks.
+
+/// 2⁶⁴ divided by the golden ratio: multiples of it are spread evenly.
+const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// 2ˣ on [0, 1], to 4e-9, and exact at both ends so that there is no gap between octaves.
+const POWER: [f64; 7] = [
+    1.0,
+    0.6931470590330935,
+    0.24022945393542033,
+    0.055483371907696935,
+    0.00968120469546097,
+    0.0012401353806130448,
+    0.00021877504771519772,
+];
+
+/// Steps that an octave of Zipf's law is cut into. Between them it is a line, which is 6e-8 off at most.
+const STEPS: usize = 1024;
+/// 2^(i / STEPS) in 2⁻⁵².
+static OCTAVE: [u64; STEPS + 1] = octave();
+
+const fn octave() -> [u64; STEPS + 1] {
+    let (mut table, mut i) = ([0; STEPS + 1], 0);
+    while i <= STEPS {
+        table[i] = (power(i as f64 / STEPS as f64) * (1u64 << 52) as f64) as u64;
+        i += 1;
+    }
+    table
+}
+
+/// 2ˣ on [0, 1].
+const fn power(x: f64) -> f64 {
+    let (mut sum, mut i) = (0.0, POWER.len());
+    while i > 0 {
+        i -= 1;
+        sum = sum * x + POWER[i];
+    }
+    sum
+}
+
+/// log₂(1 + x) on [0, 1], to 6e-7, and exact at both ends.
+const LOGARITHM: [f32; 8] =
+    [0.0, 1.442_673_9, -0.720_631_7, 0.473_518_1, -0.325_041_63, 0.192_106, -0.077_403_4, 0.014_778_721];
+
+/// Spreads what differs between two numbers over all of their bits.
+fn mix(mut x: u64) -> u64 {
+    x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    x ^ (x >> 31)
+}
+
+/// The `number`-th of the hashes under a key.
+pub fn hash(key: u64, number: u64) -> u64 {
+    mix(key.wrapping_add(number.wrapping_add(1).wrapping_mul(STEP)))
+}
+
+/// A number below `count`, from 64 random bits.
+pub fn below(bits: u64, count: u64) -> u64 {
+    high(bits, count)
+}
+
+fn high(a: u64, b: u64) -> u64 {
+    ((u128::from(a) * u128::from(b)) >> 64) as u64
+}
+
+/// Random numbers of one example, or of whatever else has a key.
+pub struct Draw(u64);
+
+impl Draw {
+    pub fn new(key: u64, number: u64) -> Draw {
+        Draw(hash(key, number))
+    }
+
+    pub fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(STEP);
+        mix(self.0)
+    }
+
+    /// Standard normal, or nearly: the sum of twelve uniform numbers of 21 bits, which reaches six deviations.
+    pub fn normal(&mut self) -> f64 {
+        let mut sum = 0;
+        for _ in 0..4 {
+            let bits = self.bits();
+            sum += (bits >> 43) + (bits >> 22 & 0x1F_FFFF) + (bits >> 1 & 0x1F_FFFF);
+        }
+        // Each number stands for the middle of its 2⁻²¹.
+        (sum as f64 + 6.0) / (1u64 << 21) as f64 - 6.0
+    }
+}
+
+/// A probability in 2⁻³²: how many of the numbers of 32 bits are below it.
+pub fn chance(probability: f64) -> u64 {
+    (probability * (1u64 << 32) as f64).round() as u64
+}
+
+/// Zipf's law for the numbers below a count.
+#[derive(Clone, Copy)]
+pub struct Zipf {
+    /// log₂(count + 1) in 2⁻⁵⁸: at most 32 and a bit, so six binary digits before the point.
+    octaves: u64,
+    last: u64,
+}
+
+impl Zipf {
+    pub fn new(count: usize) -> Zipf {
+        let octaves = (count as f64 + 1.0).log2() * (1u64 << 58) as f64;
+        Zipf { octaves: octaves as u64, last: count as u64 }
+    }
+
+    /// A number below the count, about in inverse proportion to one more than itself, from 64 random bits.
+    #[inline]
+    pub fn at(&self, bits: u64) -> u32 {
+        let octaves = high(bits, self.octaves);
+        // Before the point, octaves; after it, the step in ten binary digits, and how far to the next in the rest.
+        let step = (octaves >> 48) as usize % STEPS;
+        let (this, next) = (OCTAVE[step], OCTAVE[step + 1]);
+        let mantissa = this + high(next - this, octaves << 16);
+        let rank = mantissa >> (52 - (octaves >> 58));
+        (rank.min(self.last) - 1) as u32
+    }
+}
+
+/// log₂(2 + number).
+#[inline]
+pub fn log2(number: u32) -> f32 {
+    let bits = (number as f32 + 2.0).to_bits();
+    let x = f32::from_bits(127 << 23 | bits & 0x7F_FFFF) - 1.0;
+    let [c0, c1, c2, c3, c4, c5, c6, c7] = LOGARITHM;
+    let (x2, x4) = (x * x, (x * x) * (x * x));
+    let mantissa = (c0 + c1 * x) + x2 * (c2 + c3 * x) + x4 * ((c4 + c5 * x) + x2 * (c6 + c7 * x));
+    ((bits >> 23) as i32 - 127) as f32 + mantissa
+}
+
+/// eˣ for |x| well below 700.
+pub fn exp(x: f64) -> f64 {
+    let octaves = x * std::f64::consts::LOG2_E;
+    let whole = octaves.floor();
+    let x = octaves - whole;
+    power(x) * f64::from_bits(((1023 + whole as i64) as u64) << 52)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn polynomials_come_near_what_they_stand_for() {
+        for i in 0..4000 {
+            let x = f64::from(i) / 100.0 - 20.0;
+            assert!((exp(x) / x.exp() - 1.0).abs() < 1e-8, "{x}");
+        }
+        for number in (0..5_000_000).step_by(97).chain([0, 1, 2, 5, 6, u32::MAX - 1]) {
+            let exact = (f64::from(number) + 2.0).log2();
+            assert!((f64::from(log2(number)) / exact - 1.0).abs() < 2e-6, "{number}");
+        }
+    }
+
+    #[test]
+    fn ranks_have_the_probabilities_of_the_law() {
+        for count in [1, 6, 200, 1_600_000, u32::MAX as usize] {
+            let zipf = Zipf::new(count);
+            assert_eq!(zipf.at(0), 0);
+            assert!(zipf.at(u64::MAX) as usize >= (count - 1) - count / 1_000_000, "{}", zipf.at(u64::MAX));
+            // The quantiles of the law, which is where the inverse of its distribution function goes.
+            for i in 1..1000 {
+                let u = f64::from(i) / 1000.0;
+                let exact = ((count as f64 + 1.0).ln() * u).exp();
+                let rank = f64::from(zipf.at((u * 2f64.powi(64)) as u64)) + 1.0;
+                assert!(rank <= exact * (1.0 + 1e-7) && rank + 1.0 >= exact * (1.0 - 1e-7), "{rank} for {exact}");
+            }
+        }
+    }
+
+    #[test]
+    fn draws_have_the_moments_they_should() {
+        let mut draw = Draw::new(3, 4);
+        let (n, mut sums) = (200_000, [0.0; 3]);
+        for _ in 0..n {
+            let normal = draw.normal();
+            sums = [sums[0] + normal, sums[1] + normal * normal, sums[2] + normal.powi(3)];
+        }
+        let means = sums.map(|sum| sum / f64::from(n));
+        let far = [means[0], means[1] - 1.0, means[2]].map(f64::abs);
+        assert!(far[0] < 0.01 && far[1] < 0.015 && far[2] < 0.04, "{means:?}");
+        let often = (0..n).filter(|_| draw.bits() >> 32 < chance(0.3)).count() as f64;
+        assert!((often / f64::from(n) - 0.3).abs() < 0.005);
+    }
+}
