@@ -3,6 +3,7 @@
 use rand_chacha::rand_core::Rng;
 
 use super::assign::{NodeLabels, assign, inverse_ideal};
+use super::columns::{ABSENT, Columns};
 use super::{FastXml, FastXmlParams};
 use crate::csr::Csr;
 use crate::data::{Dataset, Examples};
@@ -13,9 +14,6 @@ use crate::tree::routes::{Growing, Hyperplane, Open, Routes};
 use crate::tree::work::{self, Work};
 use crate::tree::{part, rng};
 use crate::{Error, Result, Run, Shape};
-
-/// Says that a feature or label has no number in the node.
-const ABSENT: u32 = u32::MAX;
 
 /// What all trees share.
 pub(super) struct Forest<'a> {
@@ -201,12 +199,13 @@ impl<'a> Tree<'a> {
 
     /// The hyperplane that tells the sides apart. Leaves the places of its weights in `features`.
     fn hyperplane(&mut self, node: &Open, right: &[bool]) -> Option<Hyperplane> {
-        let (columns, present) = self.columns(node);
+        let examples = &self.examples[node.examples.clone()];
+        let value = |i: u32, v: f32| (self.forest.unit * (self.forest.factors[i as usize] * f64::from(v))) as f32;
+        let (columns, present) = Columns::of(examples, self.forest.x.view(), value, &mut self.features);
         if self.growing.weights() + present.len() >= u32::MAX as usize {
             return None;
         }
-        let cost = |i: &u32| (self.forest.params.cost * self.forest.weight(*i)) as f32;
-        let costs: Vec<f32> = self.examples[node.examples.clone()].iter().map(cost).collect();
+        let costs = self.costs(node, right);
         let limits = Limits { steps: self.forest.params.steps, tolerance: self.forest.params.tolerance };
         let Columns { ptr, rows, values } = &columns;
         let mut solution = Problem { ptr, rows, values, positive: right, costs: &costs }.solve(limits);
@@ -219,41 +218,15 @@ impl<'a> Tree<'a> {
         Some(Hyperplane { bias, weights })
     }
 
-    /// The examples of a node by columns, the last of which is the constant 1; and which features the others are.
-    fn columns(&mut self, node: &Open) -> (Columns, Vec<u32>) {
-        let (forest, x) = (self.forest, self.forest.x.view());
-        let examples = &self.examples[node.examples.clone()];
-        let (mut present, mut ptr) = (Vec::new(), vec![0u32]);
-        for i in examples {
-            for id in x.row(*i as usize).0 {
-                let number = &mut self.features[*id as usize];
-                if *number == ABSENT {
-                    *number = present.len() as u32;
-                    present.push(*id);
-                    ptr.push(0);
-                }
-                ptr[*number as usize + 1] += 1;
-            }
-        }
-        ptr.push(examples.len() as u32);
-        for j in 1..ptr.len() {
-            ptr[j] += ptr[j - 1];
-        }
-        let entries = ptr[ptr.len() - 1] as usize;
-        let (mut rows, mut values, mut next) = (vec![0u32; entries], vec![1f32; entries], ptr.clone());
-        for (row, i) in (0u32..).zip(examples) {
-            let (ids, held) = x.row(*i as usize);
-            for (j, id) in ids.iter().enumerate() {
-                let place = &mut next[self.features[*id as usize] as usize];
-                rows[*place as usize] = row;
-                let value = forest.factors[*i as usize] * held.map_or(1.0, |v| f64::from(v[j]));
-                values[*place as usize] = (forest.unit * value) as f32;
-                *place += 1;
-            }
-        }
-        (0u32..).zip(&mut rows[ptr[present.len()] as usize..]).for_each(|(row, entry)| *entry = row);
-        present.iter().for_each(|id| self.features[*id as usize] = ABSENT);
-        (Columns { ptr, rows, values }, present)
+    /// What a mistake on each example of a node costs. Both sides are worth the same, however many examples they have,
+    /// and together what the examples would be: otherwise a small side is not worth the weights that would tell it from
+    /// the other, all examples go where most are, and the node is left whole.
+    fn costs(&self, node: &Open, right: &[bool]) -> Vec<f32> {
+        let examples = || self.examples[node.examples.clone()].iter().map(|i| self.forest.weight(*i)).zip(right);
+        let mut sides = [0.0; 2];
+        examples().for_each(|(weight, right)| sides[usize::from(*right)] += weight);
+        let half = self.forest.params.cost * (sides[0] + sides[1]) / 2.0;
+        examples().map(|(weight, right)| (half * weight / sides[usize::from(*right)]) as f32).collect()
     }
 
     /// The shares of the examples of a leaf that have a label, of the most frequent labels.
@@ -289,13 +262,6 @@ impl Forest<'_> {
         }
         self.factors[example as usize] * sum + f64::from(by.bias)
     }
-}
-
-/// A sparse matrix by columns.
-struct Columns {
-    ptr: Vec<u32>,
-    rows: Vec<u32>,
-    values: Vec<f32>,
 }
 
 /// A number as `f32`, the largest when it is beyond: features may be so small that their weights are.

@@ -8,7 +8,8 @@ use crate::data::{Dataset, Examples, RowScale, Side, check_not_empty};
 use crate::tree::{check_entries, in_range};
 use crate::{Result, Run, Shape};
 
-/// FastXML: how to grow the forest. The defaults are the settings of the paper.
+/// FastXML: how to grow the forest. The defaults are the settings of the paper; that sides of a node are weighed against
+/// each other is not in it.
 ///
 /// Plain data: change fields, call `fit`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -20,9 +21,10 @@ pub struct FastXmlParams {
     pub leaf_examples: usize,
     /// Labels that a leaf keeps at most, the most frequent.
     pub leaf_labels: usize,
-    /// C of the logistic regression at a node: what a mistake costs, relative to the size of the weights. More makes
-    /// hyperplanes less sparse. It holds for features whose stored values have a root mean square of 1, and others are
-    /// taken in that unit: otherwise rows of length 1 would be split no more where values of 1 still are.
+    /// C of the logistic regression at a node: what a mistake costs on average, relative to the size of the weights; on
+    /// the smaller side it costs more than on the other, so that both sides count the same. More makes hyperplanes less
+    /// sparse. It holds for features whose stored values have a root mean square of 1, and others are taken in that unit:
+    /// otherwise rows of length 1 would be split no more where values of 1 still are.
     pub cost: f64,
     /// What the features of an example are divided by, in training and prediction alike.
     pub row_scale: RowScale,
