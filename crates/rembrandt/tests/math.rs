@@ -504,6 +504,34 @@ fn few_passes_in_the_corners() {
 }
 
 #[test]
+fn labels_that_never_occur_change_nothing() {
+    let dense = sparse(300, 60, 40, 50);
+    let y = |i: usize, l: usize| if l % 10 == 3 { dense.y[(i, l / 10)] } else { 0.0 };
+    let thin = Problem::new(dense.n, dense.d, 400, |i, j| dense.x[(i, j)], y);
+    for params in [few_pass(12), Rembrandt { center: true, ..few_pass(12) }, Rembrandt { bias: true, ..few_pass(40) }] {
+        let (all, some) = (fit(&params, &dense), fit(&params, &thin));
+        assert_eq!((all.report.shape.c, some.report.shape.c), (40, 400));
+        assert!((0..400).all(|l| match l % 10 {
+            3 => some.labels.row(l) == all.labels.row(l / 10),
+            _ => some.labels.row(l).iter().all(|v| *v == 0.0),
+        }));
+        assert_eq!((&some.projection, &some.intercept), (&all.projection, &all.intercept));
+        assert_eq!((some.report.energy, some.report.trace_estimate), (all.report.energy, all.report.trace_estimate));
+        let labels = params.fit_labels(None, &thin.dataset(), &mut Run::default()).unwrap();
+        assert_eq!(labels, some.labels);
+        // The paper's procedure has rows for all labels, and finds the same.
+        let paper = fit(&Rembrandt { passes: 8, solver: Solver::Iterative, ..params.clone() }, &thin);
+        assert!(some.report.energy > 0.99 * paper.report.energy);
+    }
+    // A start has rows for all labels; more dimensions than labels that occur have them too.
+    let start = fit(&few_pass(12), &thin).labels;
+    let again = few_pass(12).fit_from(Some(&start), &thin.dataset(), &mut Run::default()).unwrap();
+    assert!(orthonormality_error(&again.labels) < 5e-6);
+    let more = fit(&few_pass(50), &thin);
+    assert!(more.report.rank <= 40 && orthonormality_error(&more.labels) < 5e-6);
+}
+
+#[test]
 fn few_passes_need_the_preconditioner() {
     let none = Rembrandt { preconditioner: Preconditioner::None, ..few_pass(3) };
     let problem = sparse(40, 10, 8, 47);

@@ -13,7 +13,7 @@ use super::cache::{Cache, CacheWriter};
 use super::chunk::{CHUNK_ROWS, Chunk, ChunkBuilder};
 use super::names::Names;
 use super::text::{self, ReadOptions};
-use super::{Examples, Moments, Rows, Shape, Side};
+use super::{Examples, Moments, Occurring, Rows, Shape, Side};
 use crate::csr::{Csr, CsrRef};
 use crate::kernel::{self, Scratch};
 use crate::matrix::{MatMut, MatRef, Matrix};
@@ -355,6 +355,10 @@ impl Examples for Dataset {
     fn moments(&self, side: Side) -> Result<Moments> {
         self.moments_weighted(side, None)
     }
+
+    fn occurring(&self) -> Result<Option<Occurring<'_>>> {
+        Occurring::find(self, self, |_, _| None)
+    }
 }
 
 impl Dataset {
@@ -365,17 +369,36 @@ impl Dataset {
         b: Side,
         weights: Option<&[f32]>,
         z: MatRef<'_>,
+        out: MatMut<'_>,
+    ) -> Result<()> {
+        self.cross_numbered(a, b, weights, None, z, out)
+    }
+
+    /// The same with other numbers for the labels, when given: the new number of each, and how many there are. Their
+    /// order must stay.
+    pub(super) fn cross_numbered(
+        &self,
+        a: Side,
+        b: Side,
+        weights: Option<&[f32]>,
+        numbers: Option<(&[u32], usize)>,
+        z: MatRef<'_>,
         mut out: MatMut<'_>,
     ) -> Result<()> {
-        assert_eq!(z.rows(), self.shape.width(b), "z needs a row for every column of {b:?}");
-        assert_eq!(out.rows(), self.shape.width(a), "out needs a row for every column of {a:?}");
+        let shape = Shape { c: numbers.map_or(self.shape.c, |(_, count)| count), ..self.shape };
+        assert_eq!(z.rows(), shape.width(b), "z needs a row for every column of {b:?}");
+        assert_eq!(out.rows(), shape.width(a), "out needs a row for every column of {a:?}");
         assert_eq!(z.cols(), out.cols(), "z and out must be equally wide");
         kernel::columns::sweep([out.reborrow()], [], 0, |_, [mut out], [], _| out.fill(0.0));
         let mut scratch = std::mem::take(&mut *self.lock_scratch());
-        let mut at = 0;
+        let (mut at, mut left_ids, mut right_ids) = (0, Vec::new(), Vec::new());
         let done = self.for_each_chunk(|chunk| {
             let weights = part_of(weights, &mut at, &chunk);
-            let (left, right) = (chunk.side(a).columns, chunk.side(b).rows);
+            let (mut left, mut right) = (chunk.side(a).columns, chunk.side(b).rows);
+            if let Some((numbers, _)) = numbers {
+                left.ids = if a == Side::Y { renumber(left.ids, numbers, &mut left_ids) } else { left.ids };
+                right.ids = if b == Side::Y { renumber(right.ids, numbers, &mut right_ids) } else { right.ids };
+            }
             kernel::cross_chunk(left, right, weights, z, &mut scratch, out.reborrow());
             Ok(())
         });
@@ -419,6 +442,13 @@ impl Dataset {
         })?;
         Ok(moments)
     }
+}
+
+/// The new numbers of some labels.
+fn renumber<'a>(ids: &[u32], numbers: &[u32], buffer: &'a mut Vec<u32>) -> &'a [u32] {
+    buffer.clear();
+    buffer.extend(ids.iter().map(|id| numbers[*id as usize]));
+    buffer
 }
 
 /// The weights of the next chunk: from all that were given, or else its own.

@@ -10,6 +10,7 @@ pub mod generate;
 mod input;
 mod known;
 mod names;
+mod occurring;
 pub mod records;
 mod reweighted;
 mod rows;
@@ -25,6 +26,7 @@ pub use cache::address_space;
 pub use dataset::{Dataset, Watch, convert};
 pub use input::{Input, InputKind, InputSink, read_input, read_input_from};
 pub use known::{Known, KnownIds, NameIndex};
+pub use occurring::Occurring;
 pub use reweighted::Reweighted;
 pub use rows::Rows;
 pub use scaled::{RowScale, Scaled};
@@ -88,6 +90,12 @@ pub trait Examples {
 
     /// Σw, Σw·a and Σw·a² of every column: preconditioner, ridge scale, mean shift. Column by column, in `f64`.
     fn moments(&self, side: Side) -> Result<Moments>;
+
+    /// The same examples without the labels that none of them has: dense matrices need no rows for those. Nothing when all
+    /// labels occur, or when it takes more than a glance to tell, which is what a type that does not know says.
+    fn occurring(&self) -> Result<Option<Occurring<'_>>> {
+        Ok(None)
+    }
 }
 
 /// Refuses data on which no algorithm has anything to do.

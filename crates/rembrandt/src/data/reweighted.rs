@@ -1,6 +1,6 @@
 //! [`Reweighted`]: a data set seen with other weights, such as 0 for the examples of a fold.
 
-use super::{Dataset, Examples, Moments, Shape, Side};
+use super::{Dataset, Examples, Moments, Occurring, Shape, Side};
 use crate::matrix::{MatMut, MatRef};
 use crate::{Error, Result};
 
@@ -38,6 +38,10 @@ impl Examples for Reweighted<'_> {
 
     fn moments(&self, side: Side) -> Result<Moments> {
         self.data.moments_weighted(side, Some(&self.weights))
+    }
+
+    fn occurring(&self) -> Result<Option<Occurring<'_>>> {
+        Occurring::find(self.data, self, |_, _| Some(&self.weights))
     }
 }
 

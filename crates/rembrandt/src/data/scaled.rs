@@ -3,7 +3,7 @@
 //! With r the factors of the rows, X becomes diag(r)·X. The factors join the weights of the examples: XᵀWX has weights
 //! w·r², XᵀWY has w·r, YᵀWY has w.
 
-use super::{Dataset, Examples, Moments, Shape, Side};
+use super::{Dataset, Examples, Moments, Occurring, Shape, Side};
 use crate::csr::CsrRef;
 use crate::matrix::{MatMut, MatRef, Matrix};
 use crate::{Error, Result};
@@ -153,6 +153,15 @@ impl<'a> Scaled<'a> {
         }
         Ok(out)
     }
+
+    /// What stands for W in AᵀWB, where it is not the data's own.
+    fn weights(&self, a: Side, b: Side) -> Option<&[f32]> {
+        self.factors.as_ref().and_then(|f| match (a, b) {
+            (Side::X, Side::X) => Some(&f.twice[..]),
+            (Side::X, Side::Y) | (Side::Y, Side::X) => Some(&f.once[..]),
+            (Side::Y, Side::Y) => None,
+        })
+    }
 }
 
 impl Examples for Scaled<'_> {
@@ -161,12 +170,7 @@ impl Examples for Scaled<'_> {
     }
 
     fn cross(&self, a: Side, b: Side, z: MatRef<'_>, out: MatMut<'_>) -> Result<()> {
-        let weights = self.factors.as_ref().and_then(|f| match (a, b) {
-            (Side::X, Side::X) => Some(&f.twice[..]),
-            (Side::X, Side::Y) | (Side::Y, Side::X) => Some(&f.once[..]),
-            (Side::Y, Side::Y) => None,
-        });
-        self.data.cross_weighted(a, b, weights, z, out)
+        self.data.cross_weighted(a, b, self.weights(a, b), z, out)
     }
 
     fn moments(&self, side: Side) -> Result<Moments> {
@@ -178,6 +182,10 @@ impl Examples for Scaled<'_> {
             }
             _ => self.data.moments(side),
         }
+    }
+
+    fn occurring(&self) -> Result<Option<Occurring<'_>>> {
+        Occurring::find(self.data, self, |a, b| self.weights(a, b))
     }
 }
 

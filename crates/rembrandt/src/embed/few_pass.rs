@@ -24,7 +24,7 @@ use super::basis::{Basis, pass_name};
 use super::operator::Operator;
 use super::regression::{Problem, Regression};
 use super::rembrandt::{Found, completed, top_left};
-use crate::kernel::columns::{add_multiple, dot, sweep};
+use crate::kernel::columns::{add_multiple, copy, dot, sweep};
 use crate::matrix::Matrix;
 use crate::solve::cg::Stop;
 use crate::solve::orth;
@@ -48,15 +48,21 @@ pub(super) fn find(
     let (diagonal, last) = (regression(0)?, regression(LAST_STEPS)?);
     let shape = operator.data.shape();
     let mut basis = Basis::begin(params.columns(shape), shape.c, start, params.seed, run)?;
+    // Q before a pass, in the same memory every time, so that the system clears its pages once.
+    let mut before = None;
     for pass in basis.passes..=params.passes {
         let is_last = pass == params.passes;
         let regression = if is_last { &last } else { &diagonal };
         // Of random columns a shift would keep what the pass has just taken out: the rows of labels that never occur.
-        let before = (basis.found >= params.k).then(|| basis.q.clone());
+        let shifted = basis.found >= params.k;
+        if shifted {
+            let (rows, columns) = (basis.q.rows(), basis.q.cols());
+            copy(before.get_or_insert_with(|| Matrix::zeros(rows, columns)).view_mut(), basis.q.view());
+        }
         let operator = Operator { regression, ..*operator };
         run.within(&pass_name(pass), |run| operator.apply(&mut basis.q, &mut basis.tally, run))?;
-        if let Some(before) = before {
-            shift(&mut basis.q, &before, basis.found, params.k);
+        if let Some(before) = before.as_ref().filter(|_| shifted) {
+            shift(&mut basis.q, before, basis.found, params.k);
         }
         if !is_last {
             basis.found = orth::principal_basis(&mut basis.q);
@@ -64,6 +70,7 @@ pub(super) fn find(
             basis.keep(pass, run)?;
         }
     }
+    drop(before);
     let Basis { q, tally, .. } = basis;
     let (labels, rank) = top_left(q, params.k, params.seed)?;
     Ok(Found { labels, rank, tally })

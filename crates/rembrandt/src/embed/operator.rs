@@ -2,7 +2,7 @@
 
 use super::regression::Regression;
 use crate::data::{Examples, Side};
-use crate::kernel::columns::dot;
+use crate::kernel::columns::{add_multiple, copy, dot, sweep};
 use crate::matrix::{MatRef, Matrix};
 use crate::solve::{orth, random};
 use crate::{Result, Run};
@@ -44,7 +44,7 @@ impl Operator<'_> {
                 run.advance(stage, width as u64)?;
                 Ok((panel, cost.half_passes + 2.0 * width as f64, cost.guarded))
             })?;
-            q.columns_mut(from, to).copy_from(panel.columns(0, width));
+            copy(q.columns_mut(from, to), panel.columns(0, width));
             tally.half_passes += half_passes;
             tally.guarded += guarded;
         }
@@ -65,7 +65,10 @@ impl Operator<'_> {
         let mut g = Matrix::zeros(shape.c, TRACE_SAMPLES);
         random::fill_normal(&mut g, 0, seed ^ TRACE);
         let inside = orth::multiply(e.view(), &orth::inner(e.view(), g.view()));
-        g.as_mut_slice().iter_mut().zip(inside.as_slice()).for_each(|(g, inside)| *g -= inside);
+        sweep([g.view_mut()], [inside.view()], 0, |_, [g], [inside], _| {
+            add_multiple(g, &[-1.0; TRACE_SAMPLES], inside)
+        });
+        drop(inside);
         let b = self.right_side(&g, TRACE_SAMPLES, run, stage)?;
         let (z, _) = self.regression.solve(&b, TRACE_SAMPLES, run, stage)?;
         let samples = dot(b.view(), z.view());
@@ -97,6 +100,6 @@ pub(super) fn panel_name(what: &str, from: usize, to: usize) -> String {
 /// A copy with columns of zeros up to a whole number of cache lines: the kernels then never touch a line in vain.
 pub(super) fn padded(a: MatRef<'_>) -> Matrix {
     let mut m = Matrix::zeros(a.rows(), a.cols().next_multiple_of(LINE));
-    m.columns_mut(0, a.cols()).copy_from(a);
+    copy(m.columns_mut(0, a.cols()), a);
     m
 }

@@ -21,11 +21,11 @@ use super::cost::{Procedure, prefers_direct, procedure};
 use super::few_pass;
 use super::method::mean;
 use super::operator::{Operator, Tally};
-use super::params::Rembrandt;
+use super::params::{Rembrandt, Solver};
 use super::regression::{Gram, Problem, Regression};
 use super::report::Embedding;
 use crate::data::adapt::{Adapted, Change, weighted_sum};
-use crate::data::{Examples, Moments, Side};
+use crate::data::{Examples, Moments, Occurring, Side};
 use crate::matrix::Matrix;
 use crate::solve::cg::Stop;
 use crate::solve::orth::{self, Thin};
@@ -81,6 +81,18 @@ impl Rembrandt {
     /// take the places of the first random ones, so that fewer passes do.
     pub fn fit_from(&self, start: Option<&Matrix>, data: &dyn Examples, run: &mut Run<'_>) -> Result<Embedding> {
         self.check_start(start, data)?;
+        let Some(occurring) = self.occurring(data)? else {
+            return self.fit_all(start, data, run);
+        };
+        let start = start.map(|start| occurring.select(start));
+        let mut embedding = self.fit_all(start.as_ref(), &occurring, run)?;
+        embedding.labels = occurring.expand(&embedding.labels);
+        embedding.report.shape = data.shape();
+        Ok(embedding)
+    }
+
+    /// The same with a row for each label of `data`, whether it occurs or not.
+    fn fit_all(&self, start: Option<&Matrix>, data: &dyn Examples, run: &mut Run<'_>) -> Result<Embedding> {
         let own = (self.ridge, self.stop());
         self.prepared(
             data,
@@ -97,6 +109,14 @@ impl Rembrandt {
     /// The embedding of the labels alone, without projection, spectrum and report, for whoever needs no more.
     pub fn fit_labels(&self, start: Option<&Matrix>, data: &dyn Examples, run: &mut Run<'_>) -> Result<Matrix> {
         self.check_start(start, data)?;
+        let Some(occurring) = self.occurring(data)? else {
+            return self.fit_all_labels(start, data, run);
+        };
+        let start = start.map(|start| occurring.select(start));
+        Ok(occurring.expand(&self.fit_all_labels(start.as_ref(), &occurring, run)?))
+    }
+
+    fn fit_all_labels(&self, start: Option<&Matrix>, data: &dyn Examples, run: &mut Run<'_>) -> Result<Matrix> {
         let own = (self.ridge, self.stop());
         self.prepared(
             data,
@@ -105,6 +125,19 @@ impl Rembrandt {
             run,
             |problem, operator, run| Ok(self.find_labels(start, problem, operator, run)?.labels),
         )
+    }
+
+    /// The examples without the labels that never occur, whose rows of the embedding are zero. Where these matrices are
+    /// tall because labels are many, and not because many occur, this saves most of the dense algebra.
+    ///
+    /// Not for the solvers of the paper, which stay as they were published, nor for random dimensions, which are for all
+    /// labels; and where k is more than the labels that occur, a basis takes the others too.
+    fn occurring<'a>(&self, data: &'a dyn Examples) -> Result<Option<Occurring<'a>>> {
+        let few_pass = matches!(self.solver, Solver::Auto | Solver::FewPass);
+        if !few_pass || self.leading() < self.k {
+            return Ok(None);
+        }
+        Ok(data.occurring()?.filter(|occurring| occurring.shape().c >= self.k))
     }
 
     fn check_start(&self, start: Option<&Matrix>, data: &dyn Examples) -> Result<()> {

@@ -26,6 +26,14 @@ pub fn dot(a: MatRef<'_>, b: MatRef<'_>) -> Vec<f64> {
     sweep([], [a, b], a.cols(), |_, [], [a, b], sums| add_dot(a, b, sums))
 }
 
+/// out ← from, on all threads: they also share the clearing of pages that are written to for the first time.
+///
+/// # Panics
+/// If the sizes differ.
+pub(crate) fn copy(out: MatMut<'_>, from: MatRef<'_>) {
+    sweep([out], [from], 0, |_, [mut out], [from], _| out.copy_from(from));
+}
+
 /// Calls `f` on a few consecutive rows of all matrices at a time until it has seen every row, and returns the sums.
 ///
 /// `f` gets the numbers of its rows, these rows of the matrices, and `sums` numbers that begin at 0, to which it adds;

@@ -1,4 +1,4 @@
-//! Exponentials and cosines of whole rows, compiled for the vector instructions at hand.
+//! Exponentials, cosines and random numbers of whole rows, compiled for the vector instructions at hand.
 //!
 //! The functions of the standard library are calls, one number at a time. These are short polynomials without
 //! branches, accurate to a few units in the last place of an `f32`, and the same bits on every processor that fuses
@@ -41,6 +41,86 @@ pub fn exp_sum(x: &[f32]) -> (f32, f64) {
     let mut found = (f32::NEG_INFINITY, 0.0);
     Level::best().run(ExpSum { x, found: &mut found });
     found
+}
+
+/// Words that make one block of normals.
+const WORDS: usize = 16;
+
+/// Standard normals from random words, two from each two by the method of Box and Muller.
+///
+/// Nothing is fused, so the bits are the same on any processor.
+///
+/// # Panics
+/// If there are not as many words as normals, or not a multiple of 16.
+pub(crate) fn normals(words: &[u32], out: &mut [f32]) {
+    assert_eq!((words.len(), words.len() % WORDS), (out.len(), 0), "as many words as normals, in blocks");
+    Level::best().run(Normals { words, out });
+}
+
+struct Normals<'a> {
+    words: &'a [u32],
+    out: &'a mut [f32],
+}
+
+impl Work for Normals<'_> {
+    #[inline(always)]
+    fn run<const FMA: bool>(self) {
+        for (words, out) in self.words.as_chunks::<WORDS>().0.iter().zip(self.out.as_chunks_mut::<WORDS>().0) {
+            let mut pairs = [[0f32; WORDS / 2]; 2];
+            for i in 0..WORDS / 2 {
+                [pairs[0][i], pairs[1][i]] = box_muller(words[2 * i], words[2 * i + 1]);
+            }
+            for i in 0..WORDS / 2 {
+                (out[2 * i], out[2 * i + 1]) = (pairs[0][i], pairs[1][i]);
+            }
+        }
+    }
+}
+
+/// Two normals: the first word tells how far from 0 they are together, the second in which direction.
+#[inline(always)]
+fn box_muller(distance: u32, direction: u32) -> [f32; 2] {
+    const UNIT: f32 = 1.0 / 4_294_967_296.0;
+    // Uniform on (0, 1]: never 0, whose logarithm is infinite. The largest are rounded to 1, a distance of 0.
+    let radius = (-2.0 * ln((distance as f32 + 0.5) * UNIT)).max(0.0).sqrt();
+    // The nearest quarter of a turn, and what is left of the angle: with whole numbers, so without any rounding.
+    let quarter = direction.wrapping_add(1 << 29) >> 30;
+    let rest = direction.wrapping_sub(quarter << 30) as i32;
+    let x = rest as f32 * (std::f32::consts::TAU * UNIT);
+    let z = x * x;
+    let sin = x + x * z * (-1.666_665_5e-1 + z * (8.332_161e-3 - z * 1.951_529_6e-4));
+    let cos = 1.0 - 0.5 * z + z * z * (4.166_664_6e-2 + z * (-1.388_731_6e-3 + z * 2.443_315_7e-5));
+    let (first, second) = if quarter & 1 == 0 { (cos, sin) } else { (sin, cos) };
+    // Cosines are negative in the second and third quarter, sines in the third and fourth.
+    let sign = |v: f32, negative: u32| f32::from_bits(v.to_bits() ^ (negative << 31));
+    [radius * sign(first, (quarter >> 1) ^ (quarter & 1)), radius * sign(second, quarter >> 1)]
+}
+
+/// The logarithm of a positive number that is not subnormal.
+#[inline(always)]
+fn ln(x: f32) -> f32 {
+    // x = 2ᵉ(1 + f) with 1 + f between √½ and √2.
+    const ROOT_HALF: u32 = 0x3f35_04f3;
+    let bits = x.to_bits();
+    let e = (bits.wrapping_sub(ROOT_HALF) as i32) >> 23;
+    let f = f32::from_bits(bits.wrapping_sub((e << 23) as u32)) - 1.0;
+    let (e, z) = (e as f32, f * f);
+    let mut p = 7.037_684e-2;
+    for c in [
+        -1.151_461e-1,
+        1.167_699_8e-1,
+        -1.242_014_1e-1,
+        1.424_932_3e-1,
+        -1.666_805_8e-1,
+        2.000_071_5e-1,
+        -2.499_999_4e-1,
+        3.333_333e-1,
+    ] {
+        p = p * f + c;
+    }
+    // ln 2 in two parts, as in the exponential.
+    let small = p * f * z - 2.121_944_4e-4 * e - 0.5 * z;
+    (f + small) + 0.693_359_4 * e
 }
 
 struct Sigmoid<'a> {
@@ -198,6 +278,27 @@ mod tests {
             let (largest, sum) = exp_sum(&x);
             let exact: f64 = x.iter().map(|v| f64::from(v - largest).exp()).sum();
             assert!((sum / exact - 1.0).abs() < 1e-6, "{sum} for {exact}");
+        }
+    }
+
+    #[test]
+    fn normals_are_what_the_method_says() {
+        // Corners of both words, and then all over.
+        let corners =
+            [0, 1, 2, 1 << 29, (1 << 29) - 1, 1 << 30, 3 << 29, 1 << 31, 5 << 29, 3 << 30, u32::MAX - 1, u32::MAX];
+        let mut words: Vec<u32> = corners.iter().flat_map(|u| corners.iter().flat_map(move |v| [*u, *v])).collect();
+        words.extend((0..40_000u32).map(|i| i.wrapping_mul(2_654_435_761).rotate_left(i % 32)));
+        words.truncate(words.len() / 16 * 16);
+        let mut found = vec![0.0; words.len()];
+        normals(&words, &mut found);
+        for (words, found) in words.chunks(2).zip(found.chunks(2)) {
+            let u = (f64::from(words[0]) + 0.5) / 4_294_967_296.0;
+            let (sin, cos) = (std::f64::consts::TAU * f64::from(words[1]) / 4_294_967_296.0).sin_cos();
+            let radius = (-2.0 * u.ln()).sqrt();
+            // An `f32` next to 1 is up to 3e-8 from u: the smaller the radius, the more that is of it.
+            let allowed = 2e-6 * radius + 2e-7 / radius;
+            assert!((radius * cos - f64::from(found[0])).abs() <= allowed, "{words:?}: {found:?}");
+            assert!((radius * sin - f64::from(found[1])).abs() <= allowed, "{words:?}: {found:?}");
         }
     }
 

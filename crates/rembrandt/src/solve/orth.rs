@@ -108,6 +108,29 @@ pub(crate) fn multiply(a: MatRef<'_>, b: &Mat<f64>) -> Matrix {
     out
 }
 
+/// A ← A·b in the first columns of `a`, as many as the square b has. A block of rows goes through at a
+/// time, instead of all into fresh memory.
+fn transform(a: &mut Matrix, b: &Mat<f64>) {
+    let (width, cols) = (b.nrows(), a.cols());
+    assert!(b.ncols() == width && width <= cols, "sizes do not fit");
+    if width == 0 {
+        return;
+    }
+    let b = Mat::from_fn(width, width, |i, j| b[(i, j)] as f32);
+    a.as_mut_slice().par_chunks_mut(BLOCK * cols).for_each_init(Vec::new, |product, block| {
+        let rows = block.len() / cols;
+        // Into zeros, as in `multiply`: over other numbers, even when told to replace them, results were wrong.
+        product.clear();
+        product.resize(rows * width, 0.0);
+        let from = faer::MatRef::from_row_major_slice_with_stride(block, rows, width, cols);
+        let to = faer::MatMut::from_row_major_slice_mut(product, rows, width);
+        matmul::matmul(to, Accum::Replace, from, &b, 1.0, Par::Seq);
+        for (row, product) in block.chunks_mut(cols).zip(product.chunks(width)) {
+            row[..width].copy_from_slice(product);
+        }
+    });
+}
+
 /// Makes the columns of `a` orthonormal and returns how many there are.
 ///
 /// Column j of the result lies in the span of columns 0 to j of `a` (CholeskyQR, twice). When `a` does not have full
@@ -122,14 +145,13 @@ pub(crate) fn multiply(a: MatRef<'_>, b: &Mat<f64>) -> Matrix {
 /// ```
 pub fn orthonormalize(a: &mut Matrix) -> usize {
     let first = factor(&gram(a.view()));
-    *a = multiply(a.view(), &first.transform);
+    transform(a, &first.transform);
     if first.rank == 0 {
         return 0;
     }
     // The first round leaves errors of the size of the condition number; of the second nothing is left to mend.
     let second = factor(&gram(a.columns(0, first.rank)));
-    let head = multiply(a.columns(0, first.rank), &second.transform);
-    a.columns_mut(0, first.rank).copy_from(head.view());
+    transform(a, &second.transform);
     second.rank
 }
 
@@ -145,13 +167,12 @@ pub(crate) fn principal_basis(a: &mut Matrix) -> usize {
     }
     let (values, vectors) = eigen(&gram(a.view()));
     let rank = values.iter().take_while(|v| **v > NOISE * values[0] * width as f64).count();
-    let transform = Mat::from_fn(width, width, |i, j| if j < rank { vectors[(i, j)] / values[j].sqrt() } else { 0.0 });
-    *a = multiply(a.view(), &transform);
+    let first = Mat::from_fn(width, width, |i, j| if j < rank { vectors[(i, j)] / values[j].sqrt() } else { 0.0 });
+    transform(a, &first);
     if rank > 0 && values[rank - 1] < STEEP * STEEP * values[0] {
         // In order, so that the first vectors stay what they are.
         let second = factor(&gram(a.columns(0, rank)));
-        let head = multiply(a.columns(0, rank), &second.transform);
-        a.columns_mut(0, rank).copy_from(head.view());
+        transform(a, &second.transform);
         return second.rank;
     }
     rank
@@ -239,19 +260,21 @@ pub(crate) fn complete(a: &mut Matrix, rank: usize, seed: u64) {
 
 /// Makes the entry of largest magnitude of each column positive (the first of them, if several are as large).
 pub(crate) fn fix_signs(a: &mut Matrix) {
-    let mut largest = vec![0f32; a.cols()];
-    for i in 0..a.rows() {
-        for (max, v) in largest.iter_mut().zip(a.row(i)) {
-            if v.abs() > max.abs() {
-                *max = *v;
-            }
-        }
-    }
-    let signs: Vec<f32> = largest.iter().map(|v| if *v < 0.0 { -1.0 } else { 1.0 }).collect();
     let cols = a.cols();
-    if cols > 0 {
-        a.as_mut_slice().par_chunks_mut(cols).for_each(|row| row.iter_mut().zip(&signs).for_each(|(v, s)| *v *= s));
+    if cols == 0 {
+        return;
     }
+    let larger = |max: &mut f32, v: &f32| *max = if v.abs() > max.abs() { *v } else { *max };
+    let largest_of = |rows: &[f32]| {
+        let mut largest = vec![0f32; cols];
+        rows.chunks(cols).for_each(|row| largest.iter_mut().zip(row).for_each(|(max, v)| larger(max, v)));
+        largest
+    };
+    let blocks: Vec<Vec<f32>> = a.as_slice().par_chunks(BLOCK * cols).map(largest_of).collect();
+    let signs: Vec<f32> = largest_of(&blocks.concat()).iter().map(|v| if *v < 0.0 { -1.0 } else { 1.0 }).collect();
+    a.as_mut_slice().par_chunks_mut(BLOCK * cols).for_each(|block| {
+        block.chunks_mut(cols).for_each(|row| row.iter_mut().zip(&signs).for_each(|(v, s)| *v *= s));
+    });
 }
 
 #[cfg(test)]
@@ -380,6 +403,22 @@ mod tests {
         assert!([2, 5].into_iter().all(|threads| run(threads) == one));
         let largest = |j: usize| (0..9000).map(|i| one.row(i)[j]).max_by(|a, b| a.abs().total_cmp(&b.abs())).unwrap();
         assert!((0..33).all(|j| largest(j) > 0.0));
+    }
+
+    #[test]
+    fn a_product_in_place_is_the_product() {
+        for (rows, width) in [(1, 1), (100, 5), (700, 12), (1500, 40), (600, 84)] {
+            let a = normal(rows, width + 3);
+            let b = Mat::from_fn(width, width, |i, j| ((i * 7 + j * 3) % 11) as f64 - 5.0);
+            let mut found = a.clone();
+            transform(&mut found, &b);
+            let expected = multiply(a.columns(0, width), &b);
+            for i in 0..rows {
+                let mut pairs = found.row(i).iter().zip(expected.row(i));
+                assert!(pairs.all(|(f, e)| (f - e).abs() < 1e-4 * (1.0 + e.abs())), "{rows}×{width}");
+            }
+            assert!((0..rows).all(|i| found.row(i)[width..] == a.row(i)[width..]));
+        }
     }
 
     #[test]

@@ -5,11 +5,14 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 use rayon::prelude::*;
 
 use crate::Matrix;
+use crate::kernel::elementwise;
 
 /// One block of the generator is 16 words, which make normals for 16 columns of one row.
 const GROUP: usize = 16;
 /// Rows filled by one task.
 const BLOCK: usize = 1024;
+/// Rows of a group whose numbers are made together.
+const BATCH: usize = 16;
 
 /// Fills columns `from..` of `m` with independent standard normals.
 ///
@@ -26,26 +29,18 @@ pub(crate) fn fill_normal(m: &mut Matrix, from: usize, seed: u64) {
             rng.set_stream(group as u64);
             rng.set_word_pos((block * BLOCK * GROUP) as u128);
             let columns = (group * GROUP).max(from)..((group + 1) * GROUP).min(cols);
-            for row in rows.chunks_mut(cols) {
-                let normals = normals(&mut rng);
-                row[columns.clone()]
-                    .copy_from_slice(&normals[columns.start - group * GROUP..columns.end - group * GROUP]);
+            let wanted = columns.start - group * GROUP..columns.end - group * GROUP;
+            for batch in rows.chunks_mut(BATCH * cols) {
+                let (mut words, mut normals) = ([0; BATCH * GROUP], [0.0; BATCH * GROUP]);
+                let count = batch.len() / cols * GROUP;
+                words[..count].iter_mut().for_each(|word| *word = rng.next_u32());
+                elementwise::normals(&words[..count], &mut normals[..count]);
+                for (row, normals) in batch.chunks_mut(cols).zip(normals.chunks(GROUP)) {
+                    row[columns.clone()].copy_from_slice(&normals[wanted.clone()]);
+                }
             }
         }
     });
-}
-
-/// Sixteen normals from sixteen words, by the method of Box and Muller.
-fn normals(rng: &mut ChaCha8Rng) -> [f32; GROUP] {
-    let mut out = [0.0; GROUP];
-    for pair in out.chunks_mut(2) {
-        // Uniform on (0, 1): never 0, whose logarithm is infinite.
-        let [u, v] = [rng.next_u32(), rng.next_u32()].map(|word| (f64::from(word) + 0.5) / 4_294_967_296.0);
-        let (sin, cos) = (std::f64::consts::TAU * v).sin_cos();
-        let radius = (-2.0 * u.ln()).sqrt();
-        pair.copy_from_slice(&[(radius * cos) as f32, (radius * sin) as f32]);
-    }
-    out
 }
 
 #[cfg(test)]
