@@ -146,6 +146,11 @@ pub(crate) struct EvidenceRef<'a> {
 }
 
 impl EvidenceRef<'_> {
+    /// The same, with another share of the sums.
+    pub fn with_share(self, share: f32) -> Self {
+        EvidenceRef { share, ..self }
+    }
+
     /// What is wrong with evidence from a file, for `d` features and `c` labels.
     pub fn check(&self, d: usize, c: usize) -> Result<(), &'static str> {
         self.sums.check(d, c)?;

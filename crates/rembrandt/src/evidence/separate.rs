@@ -29,7 +29,7 @@ use crate::{Result, Run};
 
 /// Mistaken examples of all problems together and their features, about; and labels that an example is told from.
 const PAIRS: u64 = 60_000_000;
-const WORK: u64 = 600_000_000;
+const WORK: u64 = 1_200_000_000;
 const RIVALS: [u64; 2] = [20, 200];
 /// C, for examples of mean square 1.
 const COST: f64 = 0.5;

@@ -15,6 +15,10 @@ use crate::{Result, Run, Shape};
 /// least squares, whose scores are parts of 1, what counts is its share of the whole.
 const GAINS: [f32; 12] = [0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0];
 
+/// What sums count beside separators, to try, in terms of what they usually do: where the separators have learned from
+/// many examples of each label, they know all that sums know, and better.
+const SHARES: [f32; 3] = [1.0, 0.0, 2.0];
+
 /// What was settled.
 pub(super) struct Settled {
     pub blend: f32,
@@ -50,21 +54,27 @@ impl TrainParams {
         let single = self.head == HeadKind::Softmax;
         let blends = if tuning.blend { &BLENDS[..] } else { std::slice::from_ref(&self.blend) };
         let mut evidence = None;
-        let (mut nominated, mut gains) = (Vec::new(), &[0.0][..]);
+        let (mut said, mut shares, mut gains) = (vec![Vec::new()], &[1.0][..], &[0.0][..]);
         if self.listens(tuning) {
             let found = run.piece("evidence", |run| hear(data, &is_out, run))?;
-            nominated = found.view().nominations(data.select(&is_out)?.features()?.view());
-            gains = if tuning.evidence { &GAINS } else { std::slice::from_ref(&self.evidence) };
+            (shares, gains) = match tuning.evidence {
+                true => (&SHARES[..], &GAINS[..]),
+                false => (&[1.0][..], std::slice::from_ref(&self.evidence)),
+            };
+            let x = data.select(&is_out)?.features()?;
+            let of = |share: &f32| found.view().with_share(share * found.share).nominations(x.view());
+            said = shares.iter().map(of).collect();
             evidence = Some(found);
             run.advance("evidence", 0)?;
         }
-        let beside = (&nominated[..], gains);
-        let tried = scored.precision_beside(beside, out.labels.view(), out.weights.as_deref(), blends);
-        let settings = gains.iter().flat_map(|gain| blends.iter().map(|blend| (*gain, *blend)));
-        let ((gain, blend), held_out) = first_best(settings.zip(tried), |held_out| held_out.quality(single));
-        let evidence = evidence.filter(|_| gain > 0.0).map(|found| Evidence { gain, ..found });
+        let tried = scored.precision_beside((&said, gains), out.labels.view(), out.weights.as_deref(), blends);
+        let settings = (0..shares.len()).flat_map(|s| gains.iter().map(move |gain| (s, *gain)));
+        let settings = settings.flat_map(|(s, gain)| blends.iter().map(move |blend| (s, gain, *blend)));
+        let ((s, gain, blend), held_out) = first_best(settings.zip(tried), |held_out| held_out.quality(single));
+        let evidence = evidence.filter(|_| gain > 0.0);
+        let evidence = evidence.map(|found| Evidence { gain, share: shares[s] * found.share, ..found });
         let mut scores = scored.blended(blend);
-        for (i, nominated) in nominated.iter().enumerate() {
+        for (i, nominated) in said[s].iter().enumerate() {
             let row = scores.row_mut(i);
             nominated.iter().for_each(|(label, said)| row[*label as usize] += gain * said);
         }

@@ -295,13 +295,14 @@ impl Scored {
 
     /// Precision for each of some blends, as a mean weighted by examples.
     pub fn precision(&self, labels: CsrRef<'_>, weights: Option<&[f32]>, blends: &[f32]) -> Vec<HeldOut> {
-        self.precision_beside((&[], &[0.0]), labels, weights, blends)
+        self.precision_beside((&[Vec::new()], &[0.0]), labels, weights, blends)
     }
 
-    /// Precision for each of some gains of what the examples nominate, and for each of some blends with it.
+    /// Precision beside each kind of evidence, for each of some gains of it, and for each of some blends with it. `said`
+    /// is what the examples nominate: the same labels by all kinds.
     pub fn precision_beside(
         &self,
-        (nominated, gains): (&[Nominated], &[f32]),
+        (said, gains): (&[Vec<Nominated>], &[f32]),
         labels: CsrRef<'_>,
         weights: Option<&[f32]>,
         blends: &[f32],
@@ -310,24 +311,23 @@ impl Scored {
         let each = |i: usize| {
             let weight = weights.map_or(1.0, |w| f64::from(w[i]));
             let (truth, _) = labels.row(i);
-            let nominated = nominated.get(i).map_or(&[][..], Vec::as_slice);
+            let said: Vec<&[(u32, f32)]> = said.iter().map(|s| s.get(i).map_or(&[][..], Vec::as_slice)).collect();
             let mut row = vec![0.0; self.squares.cols()];
-            let mut found = vec![[0.0; 3]; gains.len() * blends.len()];
+            let mut found = vec![[0.0; 3]; said.len() * gains.len() * blends.len()];
             for (b, blend) in blends.iter().enumerate() {
                 self.blend_row(i, *blend, &mut row);
                 // A gain moves only what is nominated, so all others are ranked once.
-                let take = |(label, said): &(u32, f32)| {
-                    (*label, std::mem::replace(&mut row[*label as usize], f32::NEG_INFINITY), *said)
-                };
-                let moved: Vec<(u32, f32, f32)> = nominated.iter().map(take).collect();
+                let take = |(label, _): &(u32, f32)| std::mem::replace(&mut row[*label as usize], f32::NEG_INFINITY);
+                let moved: Vec<f32> = said[0].iter().map(take).collect();
                 let others = rank(&row, 5).into_iter().map(|label| (label, row[label as usize]));
                 let others: Vec<(u32, f32)> = others.filter(|(_, score)| *score > f32::NEG_INFINITY).collect();
-                for (g, gain) in gains.iter().enumerate() {
+                let added = said.iter().flat_map(|said| gains.iter().map(|gain| (*said, *gain)));
+                for (at, (said, gain)) in added.enumerate() {
                     let mut best = Best::new(5);
                     others.iter().for_each(|(label, score)| best.offer(*label, *score));
-                    moved.iter().for_each(|(label, score, said)| best.offer(*label, score + gain * said));
+                    said.iter().zip(&moved).for_each(|((label, said), score)| best.offer(*label, score + gain * said));
                     let ranked: Vec<u32> = best.into_ranked().map(|(label, _)| label).collect();
-                    found[g * blends.len() + b] = [1, 3, 5].map(|k| weight * precision_at(truth, &ranked, k));
+                    found[at * blends.len() + b] = [1, 3, 5].map(|k| weight * precision_at(truth, &ranked, k));
                 }
             }
             found
@@ -336,7 +336,7 @@ impl Scored {
         let total = weights.map_or(n as f64, |w| w.iter().map(|w| f64::from(*w)).sum());
         let mean = |at: usize, j: usize| each.iter().map(|row| row[at][j]).sum::<f64>() / total.max(f64::MIN_POSITIVE);
         let held_out = |at: usize| HeldOut { examples: n as u64, p1: mean(at, 0), p3: mean(at, 1), p5: mean(at, 2) };
-        (0..gains.len() * blends.len()).map(held_out).collect()
+        (0..said.len() * gains.len() * blends.len()).map(held_out).collect()
     }
 
     fn blend_row(&self, i: usize, blend: f32, out: &mut [f32]) {
