@@ -294,7 +294,7 @@ mod tests {
 
     #[test]
     fn more_data_have_fewer_rivals() {
-        assert_eq!([0, 1_000_000, 10_000_000, u64::MAX].map(|nnz| rivals(1000, nnz)), [200, 200, 60, 20]);
+        assert_eq!([0, 1_000_000, 10_000_000, u64::MAX].map(|nnz| rivals(1000, nnz)), [200, 200, 120, 20]);
         assert_eq!([0, 600_000, u64::MAX].map(|n| rivals(n, 1000)), [200, 100, 20]);
     }
 }

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::container::{Container, damaged};
 use super::layout::{Description, HeadKind};
-use crate::Result;
 use crate::evidence::{EvidenceRef, SaidRef};
+use crate::{Error, Result};
 
 /// What the metadata say of the evidence.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -77,7 +77,10 @@ impl StoredEvidence {
             return Err(damaged(file.path, "it has evidence, but its head has no use for it"));
         }
         if kind.most == 0 {
-            return Err(damaged(file.path, "its evidence is of format version 3, which is not read: train it again"));
+            return Err(Error::file(
+                file.path,
+                "has evidence of format version 3, which is read no more: train it again",
+            ));
         }
         let place = |name: &str, dtype: Dtype| match file.locate(name, dtype) {
             Some((&[_], bytes)) => Ok(bytes),

@@ -26,8 +26,9 @@
 //!
 //! The metadata hold `format`, `format_version`, `model` (what kinds of parts there are), `params` and `report`, the
 //! last three JSON. Version 2 adds the pursuit, a head without weights, and trees; version 4 adds evidence, which version 3
-//! had in another form. All other files remain version 1, which every reader opens, also with lists, which older ones do not look at. Without random
-//! features the weights contain the share of E that the head blends in, so that a score is one inner product.
+//! had in another form. All other files remain version 1, which every reader opens, also with lists, which older ones do not
+//! look at. Without random features the weights contain the share of E that the head blends in, so that a score is one
+//! inner product.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

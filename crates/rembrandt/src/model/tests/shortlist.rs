@@ -188,6 +188,11 @@ fn damaged_evidence_is_refused() {
         let message = refusal(&path, &bytes);
         assert!(message.starts_with("is damaged (") && message.contains("its evidence"), "{name}: {message}");
     }
+    // As files of version 3 say it, whose evidence was of another kind.
+    let old = ModelParts { evidence: Some(Evidence { most: 0, ..evidence(50) }), ..parts("ilr", 50) };
+    old.save(&path, Precision::F32).unwrap();
+    let message = Model::open(&path).unwrap_err().to_string();
+    assert!(message.contains("evidence of format version 3"), "{message}");
     let useless = ModelParts { evidence: Some(evidence(50)), ..parts("least-squares", 50) };
     assert!(useless.save(&path, Precision::F32).is_err());
 }
