@@ -11,7 +11,9 @@ fn solvers_are_measured_side_by_side() {
     for half in results.chunks(5) {
         assert_eq!((half[0]["energy_ratio"].as_f64(), half[0]["time_ratio"].as_f64()), (Some(1.0), Some(1.0)));
         let few = half.iter().find(|r| r["options"] == "--solver few-pass --passes 2").unwrap();
-        assert_eq!(few["half_passes"].as_f64(), Some(10.0));
+        // On so little data a column may be solved before its last step.
+        let half_passes = few["half_passes"].as_f64().unwrap();
+        assert!((9.0..=10.0).contains(&half_passes), "{few}");
         assert!(few["energy_ratio"].as_f64().unwrap() > 0.99, "{few}");
     }
     let text = desk.ok("bench solvers train.txt -k 3 --brief --plot plot.svg -q").stdout;
