@@ -34,14 +34,18 @@ pub fn run(args: &ExplainArgs) -> anyhow::Result<()> {
             .collect();
         return print_json(&json!({
             "label": model.label_name(label), "id": label, "probability": found.probability,
-            "log_odds": found.log_odds, "base": found.base, "exact": found.exact, "features": features,
+            "log_odds": found.log_odds, "base": found.base, "nominated": found.nominated, "exact": found.exact, "features": features,
         }));
     }
-    let mut text = facts(&[
+    let mut told = vec![
         ("label", model.label_name(label)),
         ("probability", short(found.probability.into())),
         (if found.exact { "without features" } else { "unexplained" }, format!("{:+.3}", found.base)),
-    ]);
+    ];
+    if found.nominated != 0.0 {
+        told.push(("nominated", format!("{:+.3}", found.nominated)));
+    }
+    let mut text = facts(&told);
     for (id, _, contribution) in shown {
         text.push_str(&format!("{contribution:+9.3}  {}\n", model.feature_name(*id as usize)));
     }

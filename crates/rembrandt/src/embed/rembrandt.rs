@@ -130,8 +130,8 @@ impl Rembrandt {
     /// The examples without the labels that never occur, whose rows of the embedding are zero. Where these matrices are
     /// tall because labels are many, and not because many occur, this saves most of the dense algebra.
     ///
-    /// Not for the solvers of the paper, which stay as they were published, nor for random dimensions, which are for all
-    /// labels; and where k is more than the labels that occur, a basis takes the others too.
+    /// Not where a solver is asked for by name that has a row for each label, as the published one, nor for random
+    /// dimensions, which are for all labels; and where k is more than the labels that occur, a basis takes the others too.
     fn occurring<'a>(&self, data: &'a dyn Examples) -> Result<Option<Occurring<'a>>> {
         let few_pass = matches!(self.solver, Solver::Auto | Solver::FewPass);
         if !few_pass || self.leading() < self.k {

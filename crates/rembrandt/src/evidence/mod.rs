@@ -23,8 +23,8 @@
 //! ```
 //!
 //! A separator says −1 to what it rejects, so that is what a label is taken to be rejected with that was not nominated,
-//! and the 1 makes it the zero. For labels that were never mistaken the sums stand alone. The gain of the whole is chosen on held-out
-//! examples, and may be 0.
+//! and the 1 makes it the zero. For labels that were never mistaken the sums stand alone. Share and gain are chosen on
+//! held-out examples, and may be 0.
 //!
 //! It takes a few passes over the examples, and memory for what features and labels met and for what is mistaken.
 //!

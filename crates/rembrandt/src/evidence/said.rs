@@ -3,6 +3,8 @@
 use std::io;
 use std::ops::Range;
 
+use rayon::prelude::*;
+
 use crate::kernel::dots::Number;
 use crate::metrics::Best;
 use crate::pieces::{Load, Reader, Store, Writer};
@@ -10,6 +12,9 @@ use crate::sums::Sums;
 
 /// A list that is so many times longer than the labels to be found in it is searched for each of them.
 const LONG: usize = 16;
+/// Features, and pairs, that one task checks.
+const FEATURES: usize = 1 << 10;
+const PAIRS: usize = 1 << 16;
 
 /// What features say of labels, in memory.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,10 +75,10 @@ impl SaidRef<'_> {
             let labels = &self.labels[self.places(f)];
             !labels.is_sorted_by(|a, b| a < b) || labels.last().is_some_and(|label| *label as usize >= c)
         };
-        if (0..d).any(bad) {
+        if (0..d).into_par_iter().with_min_len(FEATURES).any(bad) {
             return Err("its evidence names labels that it does not have, or one twice");
         }
-        if self.weights.iter().any(|bits| !bits.widen().is_finite()) {
+        if self.weights.par_iter().with_min_len(PAIRS).any(|bits| !bits.widen().is_finite()) {
             return Err("its evidence holds numbers that are not finite");
         }
         Ok(())
@@ -91,7 +96,7 @@ impl SaidRef<'_> {
     }
 
     /// The labels of which the features of an example together say most, `most` of them, ascending, with what they say;
-    /// labels of which they say nothing, or no, and `own` labels are left out.
+    /// labels of which they say nothing, or no, and `own` labels, ascending, are left out.
     pub fn leading(
         &self,
         (ids, values): (&[u32], Option<&[f32]>),
@@ -107,7 +112,7 @@ impl SaidRef<'_> {
             pairs.for_each(|(label, weight)| sums.add(*label, value * weight.widen()));
         }
         let mut best = Best::new(most);
-        let useful = sums.iter().filter(|(label, sum)| *sum > 0.0 && !own.contains(label));
+        let useful = sums.iter().filter(|(label, sum)| *sum > 0.0 && own.binary_search(label).is_err());
         useful.for_each(|(label, sum)| best.offer(label, sum));
         let mut leading: Vec<(u32, f32)> = best.into_ranked().collect();
         leading.sort_unstable_by_key(|(label, _)| *label);

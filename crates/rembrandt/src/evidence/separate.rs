@@ -164,6 +164,7 @@ impl Task {
         let kept = self.features.iter().copied().zip(w).filter(|(_, w)| w.abs() * scale >= LEAST && w.is_finite());
         let mut weights: Vec<(u32, f32)> = kept.map(|(feature, w)| (feature, w as f32)).collect();
         weights.sort_unstable_by_key(|(feature, _)| *feature);
+        weights.shrink_to_fit();
         self.features.drain(..).for_each(|feature| self.places[feature as usize] = 0);
         let constant = (b * scale) as f32;
         Separated { weights, constant: if constant.is_finite() { constant } else { 0.0 } }

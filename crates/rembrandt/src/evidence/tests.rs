@@ -217,12 +217,28 @@ fn labels_are_told_from_those_that_they_are_mistaken_for() {
     assert!((shared[0] - shared[1]).abs() < 0.05, "{shared:?}");
 }
 
+/// Examples, features and labels enough that every loop has several tasks.
 #[test]
 fn evidence_is_the_same_for_any_number_of_threads() {
-    let alike = alike();
-    let fitted = || fit(&alike, (5, 3));
+    let (mut x, mut y) = (Csr::new(false), Csr::new(true));
+    for i in 0..2000u32 {
+        let mut ids = [i % 97, 97 + i * i % 203, 300 + i * 7 % 199];
+        ids.sort_unstable();
+        ids.into_iter().for_each(|id| x.push(id, 1.0 + (i % 3) as f32));
+        x.end_row();
+        y.push(i % 97, 1.0);
+        y.end_row();
+    }
+    let many = (x, y);
+    let fitted = || {
+        let evidence = fit(&many, (500, 97));
+        let scores = scores(evidence.view(), &many.0, 97);
+        (evidence, scores)
+    };
     let on = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(fitted);
-    assert_eq!(on(1), on(3));
+    let one = on(1);
+    assert!(one.0.separators.labels.len() > 500 && one.0.constants.iter().any(|b| *b != 0.0));
+    assert_eq!(one, on(3));
 }
 
 /// Half of the examples left out, or given no weight.

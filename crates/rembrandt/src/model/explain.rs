@@ -9,7 +9,7 @@
 //! so every feature has an exact share in the log-odds scale·s + shift. Under softmax the log-probability is
 //! scale·s − log Σ exp(scale·s of all labels); shares are those in scale·s, the evidence for the label itself, since the
 //! features act on the rest through all other labels at once. Where the example nominates the label, its
-//! [evidence](crate::evidence) has shares as well, and what comes with the nomination is in the base.
+//! [evidence](crate::evidence) has shares as well, and what comes with the nomination is told apart.
 //!
 //! Random features mix the features of an example. There the share of a feature is what the log-odds lose when it is
 //! taken away; what the features say only together is left in the base.
@@ -31,10 +31,12 @@ pub struct Explanation {
     pub label: usize,
     /// Its probability, as predicted.
     pub probability: f32,
-    /// Its log-odds, or under softmax its calibrated score: `base` and all contributions together.
+    /// Its log-odds, or under softmax its calibrated score: `base`, `nominated` and all contributions together.
     pub log_odds: f64,
     /// What an example without features would start from or, if not `exact`, what the contributions leave.
     pub base: f64,
+    /// What it has for being nominated by [evidence](crate::evidence) at all; 0 where it is not, or if not `exact`.
+    pub nominated: f64,
     /// Feature, its value after preprocessing, and its share in the log-odds; largest share, of either sign, first.
     pub contributions: Vec<(u32, f32, f64)>,
     /// Whether the shares are those of a linear score, or differences without each feature in turn.
@@ -73,15 +75,17 @@ impl Model {
                 probability,
                 log_odds: base,
                 base,
+                nominated: 0.0,
                 contributions: Vec::new(),
                 exact: true,
             });
         }
         let linear = label >= c - self.added() || matches!(self.head(), HeadKind::LeastSquares | HeadKind::Linear);
-        let (base, mut contributions) = if linear { self.shares(x, label) } else { self.differences(x, label) };
-        let log_odds = base + contributions.iter().map(|(_, _, share)| share).sum::<f64>();
+        let (base, nominated, mut contributions) =
+            if linear { self.shares(x, label) } else { self.differences(x, label) };
+        let log_odds = base + nominated + contributions.iter().map(|(_, _, share)| share).sum::<f64>();
         contributions.sort_by(|a, b| b.2.abs().total_cmp(&a.2.abs()).then(a.0.cmp(&b.0)));
-        Ok(Explanation { label, probability, log_odds, base, contributions, exact: linear })
+        Ok(Explanation { label, probability, log_odds, base, nominated, contributions, exact: linear })
     }
 
     /// The probability that prediction gives.
@@ -95,8 +99,8 @@ impl Model {
         Ok(found.row(0).find(|(id, _)| *id as usize == label).map_or(0.0, |(_, p)| p))
     }
 
-    /// Base and shares of a linear score.
-    fn shares(&self, x: CsrRef<'_>, label: usize) -> (f64, Vec<(u32, f32, f64)>) {
+    /// Base, nomination and shares of a linear score.
+    fn shares(&self, x: CsrRef<'_>, label: usize) -> (f64, f64, Vec<(u32, f32, f64)>) {
         let k = self.shape().k;
         let trained = self.shape().c - self.added();
         let calibration = self.calibration();
@@ -115,17 +119,17 @@ impl Model {
         };
         let evidence = self.evidence().filter(|evidence| label < trained && nominates(evidence));
         let start = evidence.map_or(0.0, |evidence| f64::from(evidence.start(id)));
-        let base = scale * (dot(self.intercept()) + bias + start) + shift;
+        let base = scale * (dot(self.intercept()) + bias) + shift;
         let projection = self.projection();
         let said = |feature: usize| evidence.map_or(0.0, |evidence| f64::from(evidence.weight(feature, id)));
         let share = |(id, value): (usize, f32)| {
             (id as u32, value, scale * f64::from(value) * (dot(&projection.row(id)) + said(id)))
         };
-        (base, x.entries(0).map(share).collect())
+        (base, scale * start, x.entries(0).map(share).collect())
     }
 
-    /// Base and shares by taking each feature away.
-    fn differences(&self, x: CsrRef<'_>, label: usize) -> (f64, Vec<(u32, f32, f64)>) {
+    /// Base and shares by taking each feature away; the nomination is in the shares.
+    fn differences(&self, x: CsrRef<'_>, label: usize) -> (f64, f64, Vec<(u32, f32, f64)>) {
         let entries: Vec<(usize, f32)> = x.entries(0).collect();
         let scorer = Scorer::new(self, Some(vec![label as u32]), Search::Exact, 1);
         let score = |x: CsrRef<'_>| -> Vec<f64> {
@@ -148,6 +152,6 @@ impl Model {
             }
         }
         let sum: f64 = contributions.iter().map(|(_, _, share)| share).sum();
-        (whole - sum, contributions)
+        (whole - sum, 0.0, contributions)
     }
 }

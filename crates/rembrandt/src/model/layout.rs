@@ -18,7 +18,7 @@
 //! | `shortlist_offsets`, `shortlist_direction` | f32 | c−a, k | see [`shortlist`](crate::shortlist) |
 //! | `evidence_starts`, `separator_starts` | u64 | d+1 | evidence, if there is any: where the labels of each feature begin |
 //! | `evidence_labels`, `evidence_weights`, … | u32, bf16 | | see [`evidence`](crate::evidence) |
-//! | `evidence_constants` | f32 | c | the constants of its separators |
+//! | `evidence_constants` | f32 | c−a | the constants of its separators |
 //! | arrays of trees | u32 or f32 | | in place of an embedding, see [`tree`](crate::tree) |
 //! | `label_names`, `feature_names` | u8 | | one per line, when known |
 //!

@@ -54,7 +54,7 @@ pub const FROM_LABELS: usize = 10_000;
 pub struct Width {
     /// Labels that are read from the list of each feature, at most.
     pub probes: usize,
-    /// Labels that are scored, at most.
+    /// Labels that are taken from the lists to be scored, at most; those that evidence nominates come on top.
     pub labels: usize,
 }
 

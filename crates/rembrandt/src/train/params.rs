@@ -108,7 +108,7 @@ pub struct TrainParams {
     pub together: bool,
     /// Rank as if every label had been given as often as it applies: those that tend to be forgotten move up.
     pub propensity: Option<Propensity>,
-    /// How much of the [evidence](crate::evidence) of single features to add to the scores of a logistic head; 0: none.
+    /// How much of the [evidence](crate::evidence) of single features to add to the scores; 0: none.
     #[serde(default)]
     pub evidence: f32,
     /// With so many labels or more, make [lists](crate::shortlist) with which prediction need not look at all of them.
@@ -253,7 +253,8 @@ impl TrainParams {
         let heading = 4.0 * (2.0 * n * k + scores + head);
         let mistaken = n * (rivals(shape.n as u64, data.nnz(Side::X)) as f64).min(c);
         let met = (nnz * data.nnz(Side::Y) as f64 / n.max(1.0)).min(LISTED * d);
-        let listing = 4.0 * (c * width + scores) + 20.0 * nnz + 12.0 * met + 8.0 * mistaken;
+        // Separators have weights for features of the examples of their labels: most often fewer than features met labels.
+        let listing = 4.0 * (c * width + scores) + 20.0 * nnz + 26.0 * met + 8.0 * mistaken;
         finding.max(4.0 * (c + d) * k + crossing.max(heading).max(listing)) as u64
     }
 

@@ -52,15 +52,18 @@ impl TrainParams {
         run: &mut Run<'_>,
     ) -> Result<Settled> {
         let single = self.head == HeadKind::Softmax;
-        let blends = if tuning.blend { &BLENDS[..] } else { std::slice::from_ref(&self.blend) };
+        let blends = match tuning.blend {
+            // Without anything of least squares such a head would not know one label that is not nominated from another.
+            true if self.head == HeadKind::LeastSquares => &BLENDS[1..],
+            true => &BLENDS[..],
+            false => std::slice::from_ref(&self.blend),
+        };
         let mut evidence = None;
         let (mut said, mut shares, mut gains) = (vec![Vec::new()], &[1.0][..], &[0.0][..]);
         if self.listens(tuning) {
             let found = run.piece("evidence", |run| hear(data, &is_out, run))?;
-            (shares, gains) = match tuning.evidence {
-                true => (&SHARES[..], &GAINS[..]),
-                false => (&[1.0][..], std::slice::from_ref(&self.evidence)),
-            };
+            shares = &SHARES;
+            gains = if tuning.evidence { &GAINS } else { std::slice::from_ref(&self.evidence) };
             let x = data.select(&is_out)?.features()?;
             let of = |share: &f32| found.view().with_share(share * found.share).nominations(x.view());
             said = shares.iter().map(of).collect();

@@ -2,8 +2,8 @@
 //!
 //! The numbers are those of SplitMix64: a counter in steps of an odd constant, mixed until no bit tells of another. Where a
 //! counter begins is itself mixed from the seed, the purpose and the number of what is drawn, so any example can be made
-//! without those before it. A draw takes a few cycles, and nothing here is left to the C library, whose powers and
-//! logarithms differ in their last bits from one machine to the next.
+//! without those before it. A draw takes a few cycles, and none is left to the C library, whose powers and logarithms differ
+//! in their last bits from one machine to the next.
 //!
 //! For a uniform u the number ⌊(count + 1)^u⌋ is k with probability log(1 + 1/k) / log(count + 1), which is Zipf's law but
 //! for the very first ranks.

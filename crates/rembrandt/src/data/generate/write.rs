@@ -59,8 +59,9 @@ impl Generator {
                     writeln!(out, "{} {} {}", shape.n, shape.d, shape.c).map_err(Error::io(path))?;
                     let mut early = Early::new(out.get_ref()).map_err(Error::io(path))?;
                     found = self.pieces(part, n, BATCH * BATCHES, run, |text: &Text| {
+                        out.write_all(&text.0).map_err(Error::io(path))?;
                         early.wrote(text.0.len());
-                        out.write_all(&text.0).map_err(Error::io(path))
+                        Ok(())
                     })?;
                     early.finish().map_err(Error::io(path))
                 })?;
@@ -72,8 +73,9 @@ impl Generator {
                 // A piece is a chunk; fewer examples if they are long, for the sake of memory.
                 let rows = CHUNK_ENTRIES as f64 / 2.0 / (self.nnz + self.labels);
                 let found = self.pieces(part, n, (rows as usize).clamp(1, CHUNK_ROWS), run, |blocks: &Blocks| {
+                    blocks.full.iter().try_for_each(|block| writer.chunk(block))?;
                     early.wrote(4 * blocks.full.iter().map(Vec::len).sum::<usize>());
-                    blocks.full.iter().try_for_each(|block| writer.chunk(block))
+                    Ok(())
                 })?;
                 early.finish().map_err(Error::io(path))?;
                 writer.finish(shape, &Names::default())?;

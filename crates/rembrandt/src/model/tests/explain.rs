@@ -17,7 +17,9 @@ fn shares_add_up_to_the_prediction() {
                     let why = model.explain(one.view(), label as usize).unwrap();
                     assert_eq!((why.label, why.probability), (label as usize, p), "{kind}");
                     assert_eq!(why.exact, !["random-features", "random-features+evidence", "pursuit"].contains(&kind));
-                    let sum = why.base + why.contributions.iter().map(|(_, _, share)| share).sum::<f64>();
+                    assert!(why.nominated == 0.0 || kind == "ilr+evidence", "{kind}");
+                    let sum =
+                        why.base + why.nominated + why.contributions.iter().map(|(_, _, share)| share).sum::<f64>();
                     assert!((sum - why.log_odds).abs() < 1e-9);
                     let mut named: Vec<usize> = why.contributions.iter().map(|(id, _, _)| *id as usize).collect();
                     assert!(why.contributions.is_sorted_by(|a, b| a.2.abs() >= b.2.abs()));
