@@ -253,7 +253,7 @@ impl TrainParams {
         let heading = 4.0 * (2.0 * n * k + scores + head);
         let mistaken = n * (rivals(shape.n as u64, data.nnz(Side::X)) as f64).min(c);
         let met = (nnz * data.nnz(Side::Y) as f64 / n.max(1.0)).min(LISTED * d);
-        // Separators have weights for features of the examples of their labels: most often fewer than features met labels.
+        // Separators are taken to have as many weights as features met labels, in both of the forms that they go through.
         let listing = 4.0 * (c * width + scores) + 20.0 * nnz + 26.0 * met + 8.0 * mistaken;
         finding.max(4.0 * (c + d) * k + crossing.max(heading).max(listing)) as u64
     }
