@@ -13,12 +13,16 @@
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, Par};
+use rayon::prelude::*;
 
 use super::inputs::Inputs;
 use super::objective::{Loss, Targets, scores};
 use super::subset::Subset;
-use crate::kernel::elementwise::{sigmoid_minus, softmax_minus};
+use crate::kernel::elementwise::{exp_sum, sigmoid_minus, softmax_minus};
 use crate::matrix::Matrix;
+
+/// Labels of one task.
+const BLOCK: usize = 512;
 
 /// What gradients are estimated of.
 pub(crate) struct Estimate<'a> {
@@ -40,22 +44,63 @@ impl Estimate<'_> {
         out
     }
 
-    /// How much every label adds to the gradient at some rows: the root of the mean square of its probabilities.
-    pub fn sizes(&self, weights: &Matrix, rows: &[u32]) -> Vec<f32> {
-        let count = weights.rows();
-        let mut probabilities = vec![0f32; rows.len() * count];
-        scores(&self.rows(rows), weights, &mut probabilities);
-        let (zeros, ones) = (vec![0f32; count], vec![1f32; count]);
-        let mut sizes = vec![0f32; count];
-        for row in probabilities.chunks_mut(count.max(1)) {
-            match self.loss {
-                Loss::Independent => sigmoid_minus(row, &zeros, &ones),
-                Loss::Softmax => softmax_minus(row, &zeros, 1.0),
+    /// How much every label adds to the gradient at the rows of each of some parts: the root of the mean square of its
+    /// probabilities there. The weights of all labels are read once for all parts.
+    pub fn sizes(&self, weights: &Matrix, parts: &[&[u32]]) -> Vec<Vec<f32>> {
+        let (count, width) = (weights.rows(), weights.cols());
+        let rows = parts.concat();
+        let z = self.rows(&rows);
+        // Labels in blocks, and in each of them a row for every example.
+        let mut scores = vec![0f32; rows.len() * count];
+        let block = (BLOCK * rows.len()).max(1);
+        scores.par_chunks_mut(block).zip(weights.as_slice().par_chunks(BLOCK * width)).for_each(|(out, some)| {
+            let some = faer::MatRef::from_row_major_slice(some, some.len() / width, width);
+            multiply(&z, some.transpose(), out);
+        });
+        self.to_probabilities(&mut scores, rows.len());
+        let starts = parts.iter().scan(0, |end, part| Some(std::mem::replace(end, *end + part.len())));
+        let places: Vec<(usize, usize)> = starts.zip(parts.iter().map(|part| part.len())).collect();
+        let of = |(start, len): &(usize, usize)| {
+            let mut sizes = vec![0f32; count];
+            for (sizes, scores) in sizes.chunks_mut(BLOCK).zip(scores.chunks(block)) {
+                for row in scores.chunks(sizes.len()).skip(*start).take(*len) {
+                    sizes.iter_mut().zip(row).for_each(|(size, p)| *size += *p * *p);
+                }
             }
-            sizes.iter_mut().zip(row).for_each(|(size, p)| *size += *p * *p);
-        }
-        sizes.iter_mut().for_each(|size| *size = (*size / rows.len().max(1) as f32).sqrt());
-        sizes
+            sizes.iter_mut().for_each(|size| *size = (*size / (*len).max(1) as f32).sqrt());
+            sizes
+        };
+        places.par_iter().map(of).collect()
+    }
+
+    /// Scores of `rows` examples for all labels, in blocks of labels, become probabilities.
+    fn to_probabilities(&self, scores: &mut [f32], rows: usize) {
+        let blocks = || scores.par_chunks((BLOCK * rows).max(1));
+        // Of softmax, what each block has of the sum over all labels.
+        let shares: Vec<Vec<f32>> = match self.loss {
+            Loss::Independent => Vec::new(),
+            Loss::Softmax => {
+                let sums: Vec<Vec<(f32, f64)>> =
+                    blocks().map(|block| block.chunks(block.len() / rows).map(exp_sum).collect()).collect();
+                let largest = |row: usize| sums.iter().map(|sums| sums[row].0).fold(f32::NEG_INFINITY, f32::max);
+                let tops: Vec<f32> = (0..rows).map(largest).collect();
+                let part = |row: usize, (top, sum): (f32, f64)| f64::from(top - tops[row]).exp() * sum;
+                let total = |row: usize| sums.iter().map(|sums| part(row, sums[row])).sum::<f64>();
+                let totals: Vec<f64> = (0..rows).map(total).collect();
+                let share = |row: usize, sum: (f32, f64)| (part(row, sum) / totals[row]) as f32;
+                sums.iter().map(|sums| sums.iter().enumerate().map(|(row, sum)| share(row, *sum)).collect()).collect()
+            }
+        };
+        scores.par_chunks_mut((BLOCK * rows).max(1)).enumerate().for_each(|(at, block)| {
+            let labels = block.len() / rows;
+            let (zeros, ones) = (vec![0f32; labels], vec![1f32; labels]);
+            for (row, scores) in block.chunks_mut(labels).enumerate() {
+                match self.loss {
+                    Loss::Independent => sigmoid_minus(scores, &zeros, &ones),
+                    Loss::Softmax => softmax_minus(scores, &zeros, shares[at][row]),
+                }
+            }
+        });
     }
 
     /// The gradient of some rows by the weights of the labels of a subset, one row for each of them. One thread.

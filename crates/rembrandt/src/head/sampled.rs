@@ -4,7 +4,8 @@
 //! divided into regions, and the examples of a region look at about `labels` labels: their own, the likely ones of
 //! the region, and some of all others that stand for the rest (`subset.rs`). What is likely in a region is found out by
 //! scoring a few of its examples against all labels, often at the beginning, when the weights change fast, and once in
-//! an epoch later. A step takes some examples of every region, so that its gradient varies little, and moves all weights:
+//! an epoch later. A step takes some examples of every region, so that its gradient varies little, or of every fourth
+//! where regions are many, and moves all weights:
 //!
 //! ```text
 //! M ← β M + (1−β) G,   V ← β′V + (1−β′) G²,   U ← U − length · M/√V        (Adam [1], each entry by itself)
@@ -28,6 +29,7 @@ use super::logistic::{Logistic, Round, prior};
 use super::objective::{Loss, Targets};
 use super::regions::Regions;
 use super::subset::{Likely, Lottery, Subset};
+use crate::kernel::adam::{Adam, Row};
 use crate::matrix::Matrix;
 use crate::solve::orth::eigen;
 use crate::{Error, Result, Run};
@@ -39,9 +41,15 @@ const REGION: usize = 4096;
 /// Rows of a region that tell its likely labels, and of all regions, about. Each is scored against all labels.
 const TELLING: [usize; 2] = [4, 16];
 const TOLD: usize = 8192;
+/// Rows that are scored together: reading the weights of all labels takes longer than a product with a few rows.
+const TOGETHER: usize = 128;
 /// The step before which likely labels are told for the first time. Before the first step no label is likelier in one
 /// region than in another.
 const FIRST_TOLD: usize = 4;
+/// Regions take turns where they are many, so that a step takes more rows of each that it takes any of, and reads the
+/// weights of its labels for more of them: one in so many, at most, and at least so many in a step.
+const TURNS: usize = 4;
+const IN_TURN: usize = 128;
 /// Regions whose gradients are held at a time.
 const WAVE: usize = 32;
 /// Labels of one task.
@@ -51,8 +59,6 @@ const MOMENTUM: f32 = 0.9;
 const MEMORY: f32 = 0.95;
 /// The name that weights on their way are kept under.
 const STATE: &str = "sampled";
-/// Keeps entries that never had a gradient where they are.
-const TINY: f32 = 1e-20;
 
 /// How to train a logistic head on some of the labels at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -156,6 +162,7 @@ impl Sampled {
         run: &mut Run<'_>,
     ) -> Result<()> {
         let all = self.epochs * self.steps;
+        let turns = Turns { steps: self.steps, every: (regions.count() / IN_TURN).clamp(1, TURNS.min(self.steps)) };
         let (mut taken, mut refresh, mut likely) = (0, FIRST_TOLD, vec![Likely::default(); regions.count()]);
         if let Some((at, next, told, matrices, steps)) = run.find::<State>(STATE, 0)? {
             (taken, refresh, likely) = (at, next, told);
@@ -170,13 +177,13 @@ impl Sampled {
                 let step = epoch * self.steps + part;
                 if step == 0 && lottery.leaves_out() {
                     let one = order.iter().flatten().next().map_or(&[][..], std::slice::from_ref);
-                    likely = vec![lottery.likely(&estimate.sizes(&moving.weights, one)); order.len()];
+                    likely = vec![lottery.likely(&estimate.sizes(&moving.weights, &[one])[0]); order.len()];
                 } else if step == refresh {
                     likely = tell(estimate, lottery, &order, &moving.weights);
                     refresh += step.min(self.steps);
                 }
-                let of = |rows: &Vec<u32>| [part, part + 1].map(|p| p * rows.len() / self.steps);
-                let rows: Vec<&[u32]> = order.iter().map(|rows| &rows[of(rows)[0]..of(rows)[1]]).collect();
+                let rows: Vec<&[u32]> =
+                    order.iter().enumerate().map(|(region, rows)| turns.take(rows, region, part)).collect();
                 let weight = |i: &u32| f64::from(estimate.targets.example_weight(*i as usize));
                 let share = rows.iter().flat_map(|rows| *rows).map(weight).sum::<f64>() / total;
                 if share > 0.0 {
@@ -205,15 +212,38 @@ fn shuffled(rows: &[u32], seed: u64) -> Vec<u32> {
     rows
 }
 
+/// Which rows of a region a step takes.
+struct Turns {
+    /// Steps of an epoch.
+    steps: usize,
+    /// Steps from one turn of a region to its next.
+    every: usize,
+}
+
+impl Turns {
+    /// What step `part` of an epoch takes of the rows of a region. Neighbours have their turns in different steps.
+    fn take<'a>(&self, rows: &'a [u32], region: usize, part: usize) -> &'a [u32] {
+        let first = region % self.every;
+        if part % self.every != first {
+            return &[];
+        }
+        let (turn, turns) = (part / self.every, (self.steps - first).div_ceil(self.every));
+        &rows[turn * rows.len() / turns..(turn + 1) * rows.len() / turns]
+    }
+}
+
 /// The likely labels of every region, as its first rows tell them.
 fn tell(estimate: &Estimate<'_>, lottery: &Lottery, order: &[Vec<u32>], weights: &Matrix) -> Vec<Likely> {
+    if !lottery.leaves_out() {
+        return vec![Likely::default(); order.len()];
+    }
     let [least, most] = TELLING;
     let telling = (TOLD / order.len().max(1)).clamp(least, most);
-    let of = |rows: &Vec<u32>| match lottery.leaves_out() {
-        true => lottery.likely(&estimate.sizes(weights, &rows[..telling.min(rows.len())])),
-        false => Likely::default(),
+    let first: Vec<&[u32]> = order.iter().map(|rows| &rows[..telling.min(rows.len())]).collect();
+    let together = |parts: &[&[u32]]| -> Vec<Likely> {
+        estimate.sizes(weights, parts).par_iter().map(|sizes| lottery.likely(sizes)).collect()
     };
-    order.par_iter().map(of).collect()
+    first.chunks((TOGETHER / telling).max(1)).flat_map(together).collect()
 }
 
 /// What is kept of a descent: steps gone through, the next refresh, likely labels, U, M and V, and steps taken.
@@ -273,8 +303,8 @@ impl<'a> Moving<'a> {
     /// One step with the gradient of a share of all examples.
     fn advance(&mut self, share: f64, length: f32) {
         self.steps += 1;
-        // Averages that began at 0 are too small at first.
-        let [fresh, even] = [MOMENTUM, MEMORY].map(|beta| 1.0 - beta.powi(self.steps));
+        let even = [MOMENTUM, MEMORY].map(|beta| (1.0 - beta.powi(self.steps)).recip());
+        let adam = Adam { keep: [MOMENTUM, MEMORY], even, length, scale: share.recip() };
         let width = self.weights.cols();
         let (penalty, gradient, frequency) = (&self.coordinates.penalty, &self.gradient, self.frequency);
         let weights = self.weights.as_mut_slice().par_chunks_mut(GROUP * width);
@@ -282,17 +312,11 @@ impl<'a> Moving<'a> {
         let second = self.second.as_mut_slice().par_chunks_mut(GROUP * width);
         weights.zip(first).zip(second).enumerate().for_each(|(group, ((w, m), v))| {
             let rows = w.chunks_mut(width).zip(m.chunks_mut(width)).zip(v.chunks_mut(width));
-            for (i, ((w, m), v)) in rows.enumerate() {
+            for (i, ((weights, first), second)) in rows.enumerate() {
                 let label = group * GROUP + i;
-                if frequency[label] == 0.0 {
-                    continue;
-                }
-                let sums = &gradient[label * width..(label + 1) * width];
-                for ((((w, m), v), sum), penalty) in w.iter_mut().zip(m).zip(v).zip(sums).zip(penalty) {
-                    let g = (sum / share) as f32 + penalty * *w;
-                    *m = MOMENTUM * *m + (1.0 - MOMENTUM) * g;
-                    *v = MEMORY * *v + (1.0 - MEMORY) * g * g;
-                    *w -= length * (*m / fresh) / ((*v / even).sqrt() + TINY);
+                if frequency[label] > 0.0 {
+                    let sums = &gradient[label * width..(label + 1) * width];
+                    adam.step(Row { weights, first, second, sums }, penalty);
                 }
             }
         });

@@ -13,9 +13,11 @@
 //! | `dots` | inner products of rows with rows, for scores |
 //! | [`columns`] | dot products and updates of dense columns |
 //! | [`elementwise`] | exponentials and cosines of rows |
+//! | `adam` | steps of a descent |
 //!
 //! Work runs on rayon's current pool; what is too small to gain from a second thread stays on the calling one.
 
+pub(crate) mod adam;
 pub mod columns;
 pub(crate) mod dots;
 pub mod elementwise;

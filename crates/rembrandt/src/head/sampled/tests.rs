@@ -72,7 +72,7 @@ fn estimates_are_right_on_average() {
         let rows: Vec<u32> = (0..30).collect();
         // Rows of one example each: then the labels of the others are not certain.
         let lottery = Lottery::new(&[5.0, 4.0, 3.0, 2.0, 1.0, 1.0], 4);
-        let likely = lottery.likely(&estimate.sizes(&weights, &rows));
+        let likely = lottery.likely(&estimate.sizes(&weights, &[&rows])[0]);
         let draws = 3000;
         let mut mean = Matrix::zeros(COUNT, 5);
         for (i, row) in rows.iter().enumerate() {
@@ -92,6 +92,48 @@ fn estimates_are_right_on_average() {
         let largest =
             (0..COUNT).flat_map(|i| (0..5).map(move |j| (i, j))).map(|(i, j)| difference(i, j)).fold(0.0, f64::max);
         assert!(largest < bound * exact.norm_max(), "{loss:?}: {largest} of {}", exact.norm_max());
+    }
+}
+
+#[test]
+fn sizes_of_many_labels_are_those_of_their_probabilities() {
+    for loss in LOSSES {
+        let problem = Problem::new(40, loss);
+        // More than are worked on in one block.
+        let weights = some_weights(1100);
+        let parts: [&[u32]; 3] = [&[3, 8, 21], &[], &[39]];
+        let found = estimate(&problem, loss).sizes(&weights, &parts);
+        assert_eq!(found.len(), 3);
+        for (part, found) in parts.iter().zip(&found) {
+            let mut squares = vec![0f64; 1100];
+            for i in *part {
+                let z: Vec<f64> = problem.h.row(*i as usize).iter().map(|v| f64::from(*v)).chain([1.0]).collect();
+                let dot = |l: usize| weights.row(l).iter().zip(&z).map(|(w, z)| f64::from(*w) * z).sum::<f64>();
+                let odds: Vec<f64> = (0..1100).map(|l| dot(l).exp()).collect();
+                let all: f64 = odds.iter().sum();
+                for (square, odds) in squares.iter_mut().zip(odds) {
+                    let p = if loss == Loss::Softmax { odds / all } else { odds / (1.0 + odds) };
+                    *square += p * p / part.len() as f64;
+                }
+            }
+            for (square, found) in squares.iter().zip(found) {
+                assert!((square.sqrt() - f64::from(*found)).abs() < 1e-5, "{loss:?}: {found} for {}", square.sqrt());
+            }
+        }
+    }
+}
+
+#[test]
+fn every_row_has_one_turn_in_an_epoch() {
+    let rows: Vec<u32> = (100..161).collect();
+    for (steps, every) in [(1, 1), (48, 1), (48, 4), (7, 3), (3, 3)] {
+        let turns = Turns { steps, every };
+        for region in 0..5 {
+            let taken: Vec<&[u32]> = (0..steps).map(|part| turns.take(&rows, region, part)).collect();
+            assert_eq!(taken.concat(), rows, "{steps} {every}");
+            let busy: Vec<usize> = (0..steps).filter(|part| !taken[*part].is_empty()).collect();
+            assert!(busy.windows(2).all(|pair| pair[1] - pair[0] >= every));
+        }
     }
 }
 
