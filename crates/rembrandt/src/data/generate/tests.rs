@@ -94,6 +94,23 @@ fn files_hold_the_same_whatever_they_are() {
 }
 
 #[test]
+fn files_are_the_same_on_any_number_of_threads() {
+    // Several pieces of either kind.
+    let generator = Generator { test: 9000, ..Generator::new(Shape { n: 1, d: 3000, c: 500 }, 200.0, 3.0) };
+    let dir = tempfile::tempdir().unwrap();
+    let bytes = |threads: usize, as_what| {
+        let path = dir.path().join("made");
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| generator.write(Part::Test, as_what, &path, &mut Run::default())).unwrap();
+        std::fs::read(path).unwrap()
+    };
+    for as_what in [GeneratedAs::Text, GeneratedAs::Cache] {
+        let alone = bytes(1, as_what);
+        assert!(!alone.is_empty() && [2, 7].iter().all(|threads| bytes(*threads, as_what) == alone), "{as_what:?}");
+    }
+}
+
+#[test]
 fn what_makes_no_sense_is_refused() {
     let good = small();
     good.check().unwrap();
