@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use rembrandt::Shape;
 use rembrandt::data::featurizer::{FeaturizerParams, Hashing, NGrams, Weighting};
 use rembrandt::embed::Method;
 use rembrandt::head::{FeatureParams, Kernel, Sampled};
@@ -20,7 +21,8 @@ use crate::memory::parse_size;
 #[command(
     after_help = "Examples:\n  rembrandt train train.txt.gz -o model.rmb\n  rembrandt train articles.csv --text \
                         --label-separator ';' -o model.rmb\n  rembrandt train train.rmb -k 300 --ridge 4 --no-tune -o model.rmb\n  rembrandt \
-                        train train.rmb -o model.rmb --resume  # again after a kill: goes on"
+                        train train.rmb -o model.rmb --resume  # again after a kill: goes on\n  rembrandt train train.rmb \
+                        --fast -o model.rmb  # millions of examples, in minutes"
 )]
 pub struct TrainArgs {
     /// Training data: text, plain or compressed with gzip or zstd, - for standard input, or a cache file; with --text,
@@ -166,12 +168,17 @@ impl HeadArgs {
 #[command(next_help_heading = "Tuning")]
 pub struct TuningArgs {
     /// Time for choosing what was not given: dimensions, ridge, strength of the head; 0s tries nothing where there are more
-    /// than 200,000 examples
+    /// than 200,000 examples, or 20,000 with ls
     #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "10m")]
     budget: Duration,
     /// Choose nothing, use the defaults: 256 dimensions, and a head on h itself unless --random-features asks for some
     #[arg(long, conflicts_with = "budget")]
     no_tune: bool,
+    /// The quickest good model, for very many examples and labels: 300 dimensions unless -k says otherwise, random ones
+    /// where there are four times as many labels, and least squares beside what single features say; the usual head for
+    /// 20,000 examples or fewer, or where another option needs one. Nothing is tried but how much each part counts
+    #[arg(long, conflicts_with_all = ["budget", "no_tune", "preset"])]
+    pub fast: bool,
 }
 
 impl TrainArgs {
@@ -180,10 +187,30 @@ impl TrainArgs {
         self.head.head.0.or(method::own_head(method))
     }
 
+    /// Whether the model shall be made fast, and nothing that was given needs a head on h.
+    pub fn leaves_head_out(&self) -> bool {
+        let head = &self.head;
+        let needs_one = head.head_ridge.is_some()
+            || head.blend.is_some()
+            || head.folds.is_some()
+            || head.sampled_labels.is_some()
+            || head.evidence == Some(0.0)
+            || head.propensity.is_some()
+            || head.label_weights.is_some()
+            || head.random_features.is_some_and(|features| features.0.is_some());
+        self.tuning.fast && !needs_one
+    }
+
     /// The first option that would have no effect beside the others, with an embedding.
     pub fn useless(&self, method: Method) -> Option<(&'static str, String)> {
         let (folds, atoms) = (self.head.folds.is_some(), self.head.atoms.is_some());
         let given = [&self.params.given()[..], &[("folds", folds), ("atoms", atoms)]].concat();
+        if self.tuning.fast && method != Method::Rembrandt {
+            return Some(("fast", format!("is for the method rembrandt, and this is {}: leave it out", method.name())));
+        }
+        if self.tuning.fast && self.params.as_published() {
+            return Some(("fast", "is not the procedure of the paper: leave it out, or leave out --solver".to_owned()));
+        }
         let for_heads = || self.head.useless(self.head_kind(method)).map(|(name, reason)| (name, reason.to_owned()));
         method::useless(method, &given).or_else(for_heads)
     }
@@ -199,7 +226,7 @@ impl TrainArgs {
     }
 
     /// Parameters of the library for an embedding and a kind of head, and what to choose of them.
-    pub fn params(&self, method: Method, kind: HeadKind) -> (TrainParams, Tuning) {
+    pub fn params(&self, method: Method, kind: HeadKind, shape: Shape) -> (TrainParams, Tuning) {
         let mut params = TrainParams::with(method, kind);
         params.embedding = self.params.over(params.embedding);
         (params.k, params.ridge) = (self.params.given_k(), self.params.given_ridge());
@@ -224,20 +251,28 @@ impl TrainArgs {
         if let Some(features) = &mut params.features {
             features.seed = params.embedding.seed;
         }
+        let fast = self.tuning.fast;
+        if fast {
+            params = params.fast(shape);
+            params.embedding.spread = self.params.spread.unwrap_or(params.embedding.spread);
+        }
         let tuning = match self.tuning.no_tune {
             true => Tuning::off(),
             false => Tuning {
-                budget: self.tuning.budget,
+                budget: if fast { Duration::ZERO } else { self.tuning.budget },
                 k: params.k.is_none(),
-                ridge: params.ridge.is_none(),
+                ridge: params.ridge.is_none() && !fast,
                 // What a preset or the paper's procedure is asked for is not to be replaced.
-                spread: self.params.spread.is_none() && !self.params.as_published(),
-                strength: head.head_ridge.is_none(),
+                spread: self.params.spread.is_none() && !self.params.as_published() && !fast,
+                strength: head.head_ridge.is_none() && !fast,
                 blend: head.blend.is_none(),
                 evidence: head.evidence.is_none() && !self.params.as_published(),
                 // A ridge is meant for the one or the other, and sampled labels for h itself.
-                features: head.random_features.is_none() && head.head_ridge.is_none() && head.sampled_labels.is_none(),
-                bandwidth: head.bandwidth.is_none(),
+                features: head.random_features.is_none()
+                    && head.head_ridge.is_none()
+                    && head.sampled_labels.is_none()
+                    && !fast,
+                bandwidth: head.bandwidth.is_none() && !fast,
             },
         };
         (params, tuning)

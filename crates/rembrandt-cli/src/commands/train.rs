@@ -13,7 +13,7 @@ use rembrandt::data::{Dataset, NameIndex, RowScale, read_texts};
 use rembrandt::embed::Method;
 use rembrandt::model::Preprocessing;
 use rembrandt::shortlist::ShortlistReport;
-use rembrandt::train::{HeadKind, HeldOut, TrainParams, TrainReport, Tried};
+use rembrandt::train::{EvidenceReport, HeadKind, HeldOut, TrainParams, TrainReport, Tried};
 use rembrandt::{Error, Examples, Rembrandt, Run, Side};
 use serde_json::{Map, Value, json};
 
@@ -84,12 +84,13 @@ fn embed(method: Method, task: Task<'_>, display: &mut Display) -> anyhow::Resul
     let Task { args, data, preprocessing, limit } = task;
     let kind = match args.head_kind(method) {
         Some(kind) => kind,
+        None if args.leaves_head_out() => HeadKind::fast(data)?,
         None => HeadKind::suited(data)?,
     };
     if let Some((name, reason)) = args.useless_head(kind) {
         return Err(Error::parameter(name, reason).into());
     }
-    let (mut params, tuning) = args.params(method, kind);
+    let (mut params, tuning) = args.params(method, kind, data.shape());
     params.k = params.k.map(|k| if args.params.preset_chose_k() { k.min(data.shape().c) } else { k });
     if let Some(path) = &args.head.label_weights {
         if kind == HeadKind::Softmax {
@@ -263,7 +264,7 @@ fn json_of(params: &TrainParams, report: &TrainReport) -> Map<String, Value> {
     let object = json!({
         "method": params.method, "atoms": params.atoms, "head": params.head, "k": params.k, "ridge": params.ridge,
         "head_ridge": logistic.then(|| head_ridge(params)), "blend": (logistic || params.evidence > 0.0).then_some(params.blend),
-        "evidence": params.evidence,
+        "evidence": params.evidence, "evidence_detail": report.evidence,
         "random_features": params.features, "sampled": params.sampled, "folds": params.folds,
         "held_out": report.held_out, "tried": report.tried, "cut_short": report.cut_short,
         "energy_fraction": report.embedding.energy_fraction, "shortlist": report.shortlist,
@@ -298,9 +299,22 @@ fn rows_of(params: &TrainParams, report: &TrainReport) -> Vec<(&'static str, Str
         ("head", head(params)),
         ("held out", estimate(&report.held_out)),
     ];
+    rows.extend(report.evidence.as_ref().map(evidence));
     rows.extend(tried(&report.tried));
     rows.extend(report.shortlist.as_ref().map(shortlist));
     rows
+}
+
+/// What single features say, in one line.
+pub(super) fn evidence(report: &EvidenceReport) -> (&'static str, String) {
+    let EvidenceReport { share, nominated, pairs, .. } = *report;
+    let line = format!(
+        "at most {} nominated by an example; {} of a feature and a label in both matrices; sums count {} beside separators",
+        count(nominated.into(), "label"),
+        count(pairs as u64, "pair"),
+        short(share.into())
+    );
+    ("evidence", line)
 }
 
 /// What prediction looks at, and what it misses that way, in one line.

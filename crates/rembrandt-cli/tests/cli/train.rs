@@ -66,6 +66,8 @@ fn options_reach_the_model() {
     for (options, key, expected) in cases {
         let json = desk.json(&format!("train train.txt --no-tune -o m.rmb --json {options}"));
         assert_eq!(json[key], expected, "{options}");
+        let detail = &json["evidence_detail"];
+        assert_eq!(detail["gain"], if key == "evidence" { expected } else { Value::Null }, "{options}");
         let hits = desk.json("eval m.rmb train.txt --json --bootstrap 0");
         assert!(hits["p@1"].as_f64() > Some(0.7), "{options}: {hits}");
     }
@@ -84,6 +86,26 @@ fn tuning_tries_several_settings_and_stops_in_time() {
     assert!(outcome.stdout.contains("\"cut_short\":true"), "{}", outcome.stdout);
     assert!(outcome.stderr.contains("--budget gives it more"), "{}", outcome.stderr);
     assert_eq!(desk.json("inspect m.rmb --json")["report"]["cut_short"], true);
+}
+
+#[test]
+fn fast_is_a_start_too() {
+    let desk = Desk::with_data();
+    // Of few examples the usual head is as fast, and all labels have their dimension.
+    let json = desk.json("train train.txt --fast -o m.rmb --json");
+    assert_eq!((&json["head"], &json["k"], &json["cut_short"]), (&json!("independent"), &json!(C), &json!(false)));
+    assert_eq!(desk.json("train train.txt --fast -k 4 -o m.rmb --json")["k"], 4);
+    assert_eq!(desk.json("train train.txt --fast --head ls -o m.rmb --json")["head"], "least-squares");
+    // Random where labels are many times as many.
+    let spread = |options: &str| {
+        desk.json(&format!("train train.txt --fast {options} -o m.rmb --json"));
+        desk.json("inspect m.rmb --json")["params"]["embedding"]["spread"].as_f64()
+    };
+    assert_eq!((spread("-k 5"), spread("-k 6"), spread("-k 5 --spread 0.5")), (Some(1.0), Some(0.0), Some(0.5)));
+    for other in ["--method cs", "--method fastxml", "--solver paper"] {
+        let sentence = desk.refused(&format!("train train.txt --fast {other} -o x.rmb"));
+        assert!(sentence.contains("--fast"), "{other}: {sentence}");
+    }
 }
 
 #[test]

@@ -4,8 +4,8 @@
 //! divided into regions, and the examples of a region look at about `labels` labels: their own, the likely ones of
 //! the region, and some of all others that stand for the rest (`subset.rs`). What is likely in a region is found out by
 //! scoring a few of its examples against all labels, often at the beginning, when the weights change fast, and once in
-//! an epoch later. A step takes some examples of every region, so that its gradient varies little, or of every fourth
-//! where regions are many, and moves all weights:
+//! an epoch later. A step takes some examples of every region, so that its gradient varies little, or of one
+//! in up to four where regions are many, and moves all weights:
 //!
 //! ```text
 //! M ← β M + (1−β) G,   V ← β′V + (1−β′) G²,   U ← U − length · M/√V        (Adam [1], each entry by itself)
@@ -36,8 +36,9 @@ use crate::{Error, Result, Run};
 
 /// Rows that tell the coordinates.
 const MOMENTS: usize = 65_536;
-/// Rows of a region, at most.
-const REGION: usize = 4096;
+/// How examples are divided. Regions take turns where they are many, so that a step takes more rows of each that it takes
+/// any of, and reads the weights of its labels for more of them.
+const DIVISION: Division = Division { rows: 4096, in_turn: 128 };
 /// Rows of a region that tell its likely labels, and of all regions, about. Each is scored against all labels.
 const TELLING: [usize; 2] = [4, 16];
 const TOLD: usize = 8192;
@@ -46,10 +47,8 @@ const TOGETHER: usize = 128;
 /// The step before which likely labels are told for the first time. Before the first step no label is likelier in one
 /// region than in another.
 const FIRST_TOLD: usize = 4;
-/// Regions take turns where they are many, so that a step takes more rows of each that it takes any of, and reads the
-/// weights of its labels for more of them: one in so many, at most, and at least so many in a step.
+/// A step takes rows of one region in so many, at most.
 const TURNS: usize = 4;
-const IN_TURN: usize = 128;
 /// Regions whose gradients are held at a time.
 const WAVE: usize = 32;
 /// Labels of one task.
@@ -120,6 +119,16 @@ impl Sampled {
     /// The result is the same to the last bit for any number of threads. A label that no example has, or that all
     /// have, gets the score of its frequency and no other weights.
     pub fn fit(&self, inputs: Inputs<'_>, targets: Targets<'_>, run: &mut Run<'_>) -> Result<Logistic> {
+        self.fit_divided(DIVISION, inputs, targets, run)
+    }
+
+    fn fit_divided(
+        &self,
+        division: Division,
+        inputs: Inputs<'_>,
+        targets: Targets<'_>,
+        run: &mut Run<'_>,
+    ) -> Result<Logistic> {
         self.check()?;
         targets.check(inputs.rows())?;
         let width = inputs.width();
@@ -142,9 +151,11 @@ impl Sampled {
         let coordinates = Coordinates::new(self.ridge, &inputs, &targets, &frequency)?;
         let estimate = Estimate { inputs, targets, loss: self.loss, coordinates: coordinates.inward.clone() };
         let lottery = Lottery::new(&frequency, self.labels);
-        let regions = Regions::new(inputs.h(), REGION);
+        let regions = Regions::new(inputs.h(), division.rows);
+        let every = (regions.count() / division.in_turn).clamp(1, TURNS.min(self.steps));
+        let turns = Turns { steps: self.steps, every };
         let mut moving = Moving::new(coordinates.enter(&plain), &coordinates, &frequency);
-        self.descend(&estimate, &lottery, &regions, total, &mut moving, run)?;
+        self.descend(&estimate, &lottery, (&regions, turns), total, &mut moving, run)?;
         let found = coordinates.leave(&moving.weights);
         for label in (0..targets.count).filter(|label| trained(*label)) {
             plain.row_mut(label).copy_from_slice(found.row(label));
@@ -156,13 +167,12 @@ impl Sampled {
         &self,
         estimate: &Estimate<'_>,
         lottery: &Lottery,
-        regions: &Regions,
+        (regions, turns): (&Regions, Turns),
         total: f64,
         moving: &mut Moving<'_>,
         run: &mut Run<'_>,
     ) -> Result<()> {
         let all = self.epochs * self.steps;
-        let turns = Turns { steps: self.steps, every: (regions.count() / IN_TURN).clamp(1, TURNS.min(self.steps)) };
         let (mut taken, mut refresh, mut likely) = (0, FIRST_TOLD, vec![Likely::default(); regions.count()]);
         if let Some((at, next, told, matrices, steps)) = run.find::<State>(STATE, 0)? {
             (taken, refresh, likely) = (at, next, told);
@@ -210,6 +220,15 @@ fn shuffled(rows: &[u32], seed: u64) -> Vec<u32> {
     let mut rows = rows.to_vec();
     rows.sort_by_cached_key(|i| xxh3_64_with_seed(&i.to_le_bytes(), seed));
     rows
+}
+
+/// How examples are divided into regions.
+#[derive(Clone, Copy)]
+struct Division {
+    /// Rows of a region, at most.
+    rows: usize,
+    /// Regions that a step takes rows of, at least, if there are so many.
+    in_turn: usize,
 }
 
 /// Which rows of a region a step takes.
@@ -271,7 +290,7 @@ impl<'a> Moving<'a> {
         Moving { weights, coordinates, frequency, gradient: vec![0.0; count * width], first, second, steps: 0 }
     }
 
-    /// The gradient of some rows of every region. Regions are worked on side by side and added up in their order.
+    /// The gradient of what a step takes of every region. Regions are worked on side by side and added up in their order.
     fn gather(&mut self, estimate: &Estimate<'_>, lottery: &Lottery, likely: &[Likely], rows: &[&[u32]], seed: u64) {
         let width = self.weights.cols();
         self.gradient.par_chunks_mut(GROUP * width).for_each(|sum| sum.fill(0.0));

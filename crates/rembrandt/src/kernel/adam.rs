@@ -1,7 +1,7 @@
 //! A step of Adam, for weights that are too many to stay in the caches: everything is read and written once.
 //!
 //! ```text
-//! G = sum·scale + penalty·U,   M ← β M + (1−β) G,   V ← β′V + (1−β′) G²,   U ← U − length · M/√V
+//! G = scale·sum + penalty·U,   M ← β M + (1−β) G,   V ← β′V + (1−β′) G²,   U ← U − length · eM/√(e′V)
 //! ```
 //!
 //! entry by entry. Nothing is fused, so the bits are the same on any processor.
@@ -16,9 +16,11 @@ const TINY: f32 = 1e-20;
 pub(crate) struct Adam {
     /// β and β′.
     pub keep: [f32; 2],
-    /// What M and V are multiplied with, because averages that began at 0 are too small at first.
+    /// e and e′: averages that began at 0 are too small at first.
     pub even: [f32; 2],
+    /// Of the step, for an entry whose gradients all had one sign.
     pub length: f32,
+    /// What makes gradients of the sums.
     pub scale: f64,
 }
 
@@ -83,6 +85,23 @@ mod tests {
                 assert!((exact - f64::from(found)).abs() < 1e-6, "{i}: {found} for {exact}");
             }
         }
+    }
+
+    #[test]
+    fn bits_are_the_same_on_any_processor() {
+        let sums: Vec<f64> = (0..101).map(|i| f64::from(i * i % 17) / 3.0 - 2.0).collect();
+        let penalty: Vec<f32> = (0..101).map(|i| (i % 5) as f32 / 7.0).collect();
+        let adam = Adam { keep: [0.9, 0.95], even: [1.3, 2.1], length: 0.01, scale: 1.7 };
+        let at = |level: Level| {
+            let [mut w, mut m, mut v] = [0.3f32, -0.2, 0.7].map(|at| vec![at; sums.len()]);
+            for _ in 0..3 {
+                let row = Row { weights: &mut w, first: &mut m, second: &mut v, sums: &sums };
+                level.run(Step { adam, row, penalty: &penalty });
+            }
+            [w, m, v]
+        };
+        let portable = at(Level::PORTABLE);
+        assert!(Level::fused().into_iter().all(|level| at(level) == portable));
     }
 
     #[test]

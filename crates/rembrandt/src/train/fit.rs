@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::chosen::Chosen;
 use super::params::{HeadKind, TrainParams, Tuning};
-use super::report::TrainReport;
+use super::report::{EvidenceReport, TrainReport};
 use super::search::search;
 use super::shortlist::Deciding;
 use super::trial::{MOST_EXAMPLES, MOST_SCORES, Scored, Setting};
@@ -67,9 +67,7 @@ impl TrainParams {
         // What a method settles by itself is not tried.
         let sensed = self.sensed(data).filter(|_| self.k.is_none());
         let decided = TrainParams { k: self.k.or(sensed), ..self.decided(data.shape()) };
-        // It must be possible to hold all features together.
-        let holds = data.nnz(Side::X) <= u64::from(u32::MAX);
-        let evidence = tuning.evidence && self.method == Method::Rembrandt && holds;
+        let evidence = tuning.evidence && self.method == Method::Rembrandt && TrainParams::can_listen(data);
         let tuning = Tuning { k: tuning.k && sensed.is_none(), evidence, ..*tuning };
         decided.fit_decided(data, &tuning, run)
     }
@@ -109,7 +107,7 @@ impl TrainParams {
         params.embedding.spread = setting.spread;
         let shape = data.shape();
         let mut embedder = params.embedder(shape);
-        if self.method.regresses_to_find() && shape.n <= MOST_EXAMPLES {
+        if start.is_some() && self.method.regresses_to_find() && shape.n <= MOST_EXAMPLES {
             // The start is nearly as good as one pass would make it, unless it comes from a sample: that misses most of
             // the rare labels.
             embedder.params.passes = embedder.params.passes.saturating_sub(1);
@@ -208,6 +206,7 @@ impl TrainParams {
             cut_short,
             embedding: embedding.report.clone(),
             head: report,
+            evidence: evidence.as_ref().map(EvidenceReport::new),
             shortlist: shortened,
         };
         let seconds = clock.seconds;

@@ -47,4 +47,4 @@ mod trial;
 
 pub use fit::Trained;
 pub use params::{HeadKind, TrainParams, Tuning};
-pub use report::{HeldOut, TrainReport, Tried};
+pub use report::{EvidenceReport, HeldOut, TrainReport, Tried};

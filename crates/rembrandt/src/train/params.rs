@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::search::{MOST_DIMENSIONS, rotations};
-use super::trial::{MOST_DECIDING, MOST_EXAMPLES, MOST_SCORES, PARTS};
+use super::search::{MANY_LABELS, MOST_DIMENSIONS, rotations};
+use super::trial::{FEW_EXAMPLES, MOST_DECIDING, MOST_EXAMPLES, MOST_SCORES, PARTS};
 use crate::data::{Dataset, Examples, Shape, Side};
 use crate::embed::{Embedder, Method};
 use crate::evidence::rivals;
@@ -16,6 +16,8 @@ use crate::{Error, Rembrandt, Result};
 
 /// Dimensions to begin with, where nobody says how many.
 const FIRST_K: usize = 256;
+/// Dimensions of a model that is made fast. Evidence knows what they do not hold.
+const FAST_K: usize = 300;
 /// Measurements of compressed sensing for each label of an example and each unit of ln c.
 const MEASUREMENTS: f64 = 5.0;
 /// The real ridge in squared lengths of a mean example, where nobody says otherwise. A ridge of that size makes the
@@ -58,6 +60,13 @@ impl HeadKind {
         let params = TrainParams::new(kind).decided(shape);
         let seconds = params.head_work(shape, params.first_k(shape), None) / SPEED;
         Ok(if seconds < OUT_OF_REACH { kind } else { HeadKind::LeastSquares })
+    }
+
+    /// The kind for which nothing needs to be trained on h, where examples are so many that the evidence of single
+    /// features can be weighed beside it; else what is [`suited`](HeadKind::suited).
+    pub fn fast(data: &Dataset) -> Result<HeadKind> {
+        let weighed = data.shape().n > FEW_EXAMPLES && TrainParams::can_listen(data);
+        if weighed { Ok(HeadKind::LeastSquares) } else { HeadKind::suited(data) }
     }
 
     /// What the probabilities of its labels are like.
@@ -163,6 +172,14 @@ impl TrainParams {
         TrainParams { method, embedding, ..defaults }
     }
 
+    /// These parameters where time counts most: 300 dimensions unless others are given, or as many as are of use, and
+    /// random ones where labels are many. It goes with [`HeadKind::fast`] and with a [`Tuning`] that has no time.
+    pub fn fast(self, shape: Shape) -> TrainParams {
+        let k = self.k.unwrap_or_else(|| FAST_K.min(self.most_k(shape)).max(1));
+        let spread = if shape.c / MANY_LABELS >= k { 1.0 } else { self.embedding.spread };
+        TrainParams { k: Some(k), embedding: Rembrandt { spread, ..self.embedding }, ..self }
+    }
+
     /// Checks everything against the data, before any work.
     pub fn check(&self, data: &Dataset) -> Result<()> {
         let shape = data.shape();
@@ -244,8 +261,11 @@ impl TrainParams {
         let trials = rotations(shape.n) as f64;
         let trial = data.bytes() as f64 * (MOST_EXAMPLES as f64 / n.max(1.0)).min(1.0) * (0.8 * trials + 1.0);
         let scores = 4.0 * trials * (c * (n / PARTS as f64).min(MOST_DECIDING as f64)).min(MOST_SCORES as f64);
-        let head = if self.head == HeadKind::LeastSquares { 0.0 } else { 6.0 * c * width + 3.0 * width * width };
-        let finding = embedding + trial + 4.0 * (scores + head);
+        // Likely labels are told for some examples at a time, with a score of each for every label.
+        let head =
+            if self.head == HeadKind::LeastSquares { 0.0 } else { c * (6.0 * width + 160.0) + 3.0 * width * width };
+        let meetings = data.meetings_memory() as f64;
+        let finding = embedding + meetings + trial + 4.0 * (scores + head);
         // The final one: E and P; a projection of other examples while h is cross-fitted, weights and what moves them
         // while the head is trained, what features and labels met when lists and evidence are made.
         let (d, nnz) = (shape.d as f64, data.nnz(Side::X) as f64);
@@ -278,14 +298,19 @@ impl TrainParams {
         TrainParams { sampled, ..self.clone() }
     }
 
+    /// Whether evidence can be had: it must be possible to hold all features together.
+    pub(super) fn can_listen(data: &Dataset) -> bool {
+        data.nnz(Side::X) <= u64::from(u32::MAX)
+    }
+
     /// Whether nothing is tried: there is no time for it, and what must be known of the head is found out with the final
     /// one, on examples that are kept from it.
     pub(super) fn untried(&self, shape: Shape, tuning: &Tuning) -> bool {
         let kept = match self.head {
-            HeadKind::LeastSquares => self.settles_squares(shape, tuning),
-            _ => self.folds > 0,
+            HeadKind::LeastSquares => self.settles_squares(shape, tuning) && shape.n > FEW_EXAMPLES,
+            _ => self.folds > 0 && shape.n > MOST_EXAMPLES,
         };
-        tuning.budget.is_zero() && kept && shape.n > MOST_EXAMPLES
+        tuning.budget.is_zero() && kept
     }
 
     /// The random features to try.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::embed;
+use crate::evidence::Evidence;
 use crate::head::{FeatureParams, LogisticReport};
 use crate::shortlist::ShortlistReport;
 
@@ -19,9 +20,32 @@ pub struct TrainReport {
     pub embedding: embed::Report,
     /// The head on h itself; absent for least squares, random features and sampled labels.
     pub head: Option<LogisticReport>,
+    /// What the evidence of single features is like; absent where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<EvidenceReport>,
     /// How much of all labels prediction must look at; absent where it looks at all of them anyway.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shortlist: Option<ShortlistReport>,
+}
+
+/// What [`Evidence`] is like.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EvidenceReport {
+    /// What it is multiplied with before it is added to scores.
+    pub gain: f32,
+    /// What sums count in it beside separators.
+    pub share: f32,
+    /// Labels that an example nominates, at most.
+    pub nominated: u32,
+    /// Pairs of a feature and a label, in the matrix that nominates and in the one that decides together.
+    pub pairs: usize,
+}
+
+impl EvidenceReport {
+    pub(super) fn new(evidence: &Evidence) -> EvidenceReport {
+        let Evidence { gain, share, most, .. } = *evidence;
+        EvidenceReport { gain, share, nominated: most, pairs: evidence.pairs() }
+    }
 }
 
 /// Quality on examples that had no part in the fit.

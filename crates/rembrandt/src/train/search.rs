@@ -37,7 +37,7 @@ const GAIN_OF_DOUBLING: f64 = 0.002;
 /// Dimensions that tuning goes up to.
 pub(super) const MOST_DIMENSIONS: usize = 1024;
 /// Labels for each dimension from which on some dimensions may be better random.
-const MANY_LABELS: usize = 4;
+pub(super) const MANY_LABELS: usize = 4;
 /// Shares of them to try.
 const SPREADS: [f64; 3] = [1.0, 0.5, 0.0];
 /// The name that the scores of the best setting are kept under.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::trial::{Setting, Trial};
 use super::{HeadKind, TrainParams, Trained, Tuning};
-use crate::data::{Dataset, Rows, Shape};
+use crate::data::{Dataset, Examples, Rows, Shape};
 use crate::embed::Method;
 use crate::head::{FeatureParams, Folds, Head, Sampled};
 use crate::metrics::Propensity;
@@ -236,6 +236,38 @@ fn the_kind_follows_from_the_labels() {
         single.y.end_row();
     }
     assert_eq!(HeadKind::suited(&Dataset::from_rows(&single, 5, 5).unwrap()).unwrap(), HeadKind::Softmax);
+}
+
+#[test]
+fn fast_leaves_the_head_out_where_evidence_can_be_weighed() {
+    let made = |n: usize| {
+        let mut rows = Rows::new();
+        for i in 0..n {
+            rows.x.push((i % 9) as u32, 1.0);
+            rows.x.end_row();
+            rows.y.push((i % 9) as u32, 1.0);
+            rows.y.end_row();
+        }
+        Dataset::from_rows(&rows, 9, 9).unwrap()
+    };
+    let (few, many) = (made(20_000), made(20_001));
+    assert_eq!(HeadKind::fast(&few).unwrap(), HeadKind::Softmax);
+    assert_eq!(HeadKind::fast(&many).unwrap(), HeadKind::LeastSquares);
+    let shape = |c: usize| Shape { n: 30_000, d: 5000, c };
+    let params = TrainParams::new(HeadKind::LeastSquares);
+    let chosen = |params: TrainParams| (params.k, params.embedding.spread);
+    assert_eq!(chosen(params.clone().fast(shape(1199))), (Some(300), 0.0));
+    assert_eq!(chosen(params.clone().fast(shape(1200))), (Some(300), 1.0));
+    assert_eq!(chosen(params.clone().fast(shape(100))), (Some(100), 0.0));
+    assert_eq!(chosen(TrainParams { k: Some(25), ..params }.fast(shape(100))), (Some(25), 1.0));
+    // Two dimensions cannot tell nine labels apart, and what the features say can.
+    let params = TrainParams { k: Some(2), ..TrainParams::new(HeadKind::LeastSquares) }.fast(many.shape());
+    assert_eq!(params.embedding.spread, 1.0);
+    let trained = fit(&params, &many, &Tuning::within(Duration::ZERO));
+    assert_eq!(trained.report.held_out.p1, 1.0);
+    let (evidence, report) = (trained.evidence.unwrap(), trained.report.evidence.unwrap());
+    assert_eq!((report.gain, report.share, report.pairs), (evidence.gain, evidence.share, evidence.pairs()));
+    assert!(report.gain > 0.0 && report.nominated > 0 && trained.report.tried.is_empty());
 }
 
 #[test]

@@ -81,6 +81,7 @@ fn text(model: &Model, bytes: u64) -> String {
     }
     if let Ok(report) = report {
         rows.push(("held out", train::estimate(&report.held_out)));
+        rows.extend(report.evidence.as_ref().map(train::evidence));
         rows.extend(train::tried(&report.tried));
         if report.cut_short {
             rows.push(("tuning", "cut short by its budget".to_owned()));

@@ -111,8 +111,7 @@ pub struct Zipf {
 
 impl Zipf {
     pub fn new(count: usize) -> Zipf {
-        let octaves = (count as f64 + 1.0).log2() * (1u64 << 58) as f64;
-        Zipf { octaves: octaves as u64, last: count as u64 }
+        Zipf { octaves: octaves(count as u64 + 1), last: count as u64 }
     }
 
     /// A number below the count, about in inverse proportion to one more than itself, from 64 random bits.
@@ -126,6 +125,22 @@ impl Zipf {
         let rank = mantissa >> (52 - (octaves >> 58));
         (rank.min(self.last) - 1) as u32
     }
+}
+
+/// log₂ of a number below 2³³ in 2⁻⁵⁸, a binary digit at a time: squaring a number between 1 and 2 brings the next digit
+/// of its logarithm before the point.
+fn octaves(number: u64) -> u64 {
+    let whole = number.ilog2();
+    // 2⁶³ stands for 1.
+    let mut mantissa = u128::from(number) << (63 - whole);
+    let mut digits = u64::from(whole);
+    for _ in 0..58 {
+        mantissa = (mantissa * mantissa) >> 63;
+        let digit = (mantissa >> 64) as u64;
+        mantissa >>= digit;
+        digits = digits << 1 | digit;
+    }
+    digits
 }
 
 /// log₂(2 + number).
@@ -160,6 +175,14 @@ mod tests {
         for number in (0..5_000_000).step_by(97).chain([0, 1, 2, 5, 6, u32::MAX - 1]) {
             let exact = (f64::from(number) + 2.0).log2();
             assert!((f64::from(log2(number)) / exact - 1.0).abs() < 2e-6, "{number}");
+        }
+    }
+
+    #[test]
+    fn digits_of_logarithms_are_right() {
+        for number in [1, 2, 3, 4, 7, 1000, 325_001, 1_600_001, 1 << 32] {
+            let found = octaves(number) as f64 / (1u64 << 58) as f64;
+            assert!((found - (number as f64).log2()).abs() < 1e-14, "{number}: {found}");
         }
     }
 

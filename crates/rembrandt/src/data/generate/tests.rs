@@ -96,7 +96,7 @@ fn files_hold_the_same_whatever_they_are() {
 #[test]
 fn files_are_the_same_on_any_number_of_threads() {
     // Several pieces of either kind.
-    let generator = Generator { test: 9000, ..Generator::new(Shape { n: 1, d: 3000, c: 500 }, 200.0, 3.0) };
+    let generator = Generator { test: 9000, ..Generator::new(Shape { n: 1, d: 3000, c: 500 }, 700.0, 3.0) };
     let dir = tempfile::tempdir().unwrap();
     let bytes = |threads: usize, as_what| {
         let path = dir.path().join("made");

@@ -6,6 +6,9 @@ use crate::head::problem::{COUNT, Problem};
 
 const LOSSES: [Loss; 2] = [Loss::Independent, Loss::Softmax];
 
+/// As if examples were many: hundreds of regions, which take turns.
+const SMALL: Division = Division { rows: 20, in_turn: 16 };
+
 /// The problem as it is, in the coordinates of the inputs themselves.
 fn estimate(problem: &Problem, loss: Loss) -> Estimate<'_> {
     let inputs = Inputs::new(problem.h.view(), None);
@@ -99,8 +102,9 @@ fn estimates_are_right_on_average() {
 fn sizes_of_many_labels_are_those_of_their_probabilities() {
     for loss in LOSSES {
         let problem = Problem::new(40, loss);
-        // More than are worked on in one block.
-        let weights = some_weights(1100);
+        // More than are worked on in one block, and the last block has most of the mass.
+        let mut weights = some_weights(1100);
+        (1024..1100).for_each(|label| weights.row_mut(label)[4] += 3.0);
         let parts: [&[u32]; 3] = [&[3, 8, 21], &[], &[39]];
         let found = estimate(&problem, loss).sizes(&weights, &parts);
         assert_eq!(found.len(), 3);
@@ -124,6 +128,21 @@ fn sizes_of_many_labels_are_those_of_their_probabilities() {
 }
 
 #[test]
+fn regions_are_told_of_together_as_each_alone() {
+    for loss in LOSSES {
+        let problem = Problem::new(40, loss);
+        let (estimate, weights) = (estimate(&problem, loss), some_weights(COUNT));
+        let lottery = Lottery::new(&[5.0, 4.0, 3.0, 2.0, 1.0, 1.0], 4);
+        // More than go together at a time.
+        let order: Vec<Vec<u32>> = (0..20).map(|region| vec![2 * region, 2 * region + 1]).collect();
+        let alone = |rows: &Vec<u32>| lottery.likely(&estimate.sizes(&weights, &[rows])[0]);
+        let found = tell(&estimate, &lottery, &order, &weights);
+        assert_eq!(found, order.iter().map(alone).collect::<Vec<_>>());
+        assert!(found.windows(2).any(|pair| pair[0] != pair[1]));
+    }
+}
+
+#[test]
 fn every_row_has_one_turn_in_an_epoch() {
     let rows: Vec<u32> = (100..161).collect();
     for (steps, every) in [(1, 1), (48, 1), (48, 4), (7, 3), (3, 3)] {
@@ -133,6 +152,9 @@ fn every_row_has_one_turn_in_an_epoch() {
             assert_eq!(taken.concat(), rows, "{steps} {every}");
             let busy: Vec<usize> = (0..steps).filter(|part| !taken[*part].is_empty()).collect();
             assert!(busy.windows(2).all(|pair| pair[1] - pair[0] >= every));
+            // Neighbours are not there at the same time.
+            let beside = |part: usize| turns.take(&rows, region + 1, part);
+            assert!(every == 1 || busy.iter().all(|part| beside(*part).is_empty()));
         }
     }
 }
@@ -175,6 +197,9 @@ fn few_labels_at_a_time_come_close_to_all_of_them() {
         let full = full.fit(inputs, targets, &mut Run::default()).unwrap().0;
         let params = Sampled { loss, ridge: 4.0, labels: 12, epochs: 10, steps: 40, step: 0.1, ..Sampled::default() };
         let sampled = params.fit(inputs, targets, &mut Run::default()).unwrap();
+        // Many regions, a fourth of them in a step.
+        let in_turn = params.fit_divided(SMALL, inputs, targets, &mut Run::default()).unwrap();
+        assert_ne!(in_turn, sampled);
         let right = |model: &Logistic| {
             let scores = model.scores(Inputs::new(new.view(), None));
             let best = |i: usize| crate::metrics::rank(scores.row(i), 1)[0];
@@ -182,6 +207,7 @@ fn few_labels_at_a_time_come_close_to_all_of_them() {
         };
         let (all, some) = (right(&full), right(&sampled));
         assert!(all > 0.6 && some > all - 0.01, "{loss:?}: {some} right for {all}");
+        assert!(right(&in_turn) > all - 0.01, "{loss:?}: {} right for {all}", right(&in_turn));
         let every: Vec<u32> = (0..61).collect();
         let objective = Objective { inputs, targets, loss, rho: 0.0, keep: 1.0, offset: &[0.0; 61] };
         let (best, found) = (objective.value(&every, &full.weights), objective.value(&every, &sampled.weights));
@@ -218,11 +244,18 @@ fn same_bytes_for_any_number_of_threads() {
         let params = Sampled { loss, labels: 12, epochs: 2, steps: 5, ..Sampled::default() };
         let fit = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| params.fit(Inputs::new(h.view(), None), targets, &mut Run::default()).unwrap())
+            let inputs = Inputs::new(h.view(), None);
+            let both = || {
+                let in_turn = params.fit_divided(SMALL, inputs, targets, &mut Run::default()).unwrap();
+                (params.fit(inputs, targets, &mut Run::default()).unwrap(), in_turn)
+            };
+            pool.install(both)
         };
         let one = fit(1);
-        assert!(one.weights.as_slice().iter().all(|w| w.is_finite()));
+        assert!(one.1.weights.as_slice().iter().all(|w| w.is_finite()));
         assert!([2, 5].into_iter().all(|threads| fit(threads) == one));
+        let one = one.0;
+        assert!(one.weights.as_slice().iter().all(|w| w.is_finite()));
         let other = Sampled { seed: 2, ..params };
         assert_ne!(other.fit(Inputs::new(h.view(), None), targets, &mut Run::default()).unwrap(), one);
     }
