@@ -174,7 +174,7 @@ fn fit_memory(
 ) -> rembrandt::Result<u64> {
     let stored = if data.is_mapped() { 0 } else { data.bytes() };
     let held = stored.saturating_add(row_scale.memory(data.shape().n));
-    let needed = |params: &Rembrandt| held.saturating_add(params.memory(data.shape()));
+    let needed = |params: &Rembrandt| held.saturating_add(working(params, data));
     if let Some(limit) = limit.filter(|_| may_narrow) {
         // Every panel reads a mapped file several times, from the disk unless there is room for it too.
         let mapped = if data.is_mapped() { data.bytes() } else { 0 };
@@ -182,14 +182,20 @@ fn fit_memory(
         *params = roomy.narrowed(limit.bytes, needed);
     }
     match limit {
-        Some(limit) if needed(params) > limit.bytes => Err(too_much(params, may_narrow, data.shape(), held, limit)),
+        Some(limit) if needed(params) > limit.bytes => Err(too_much(params, may_narrow, data, held, limit)),
         _ => Ok(needed(params)),
     }
 }
 
+/// Memory that the work takes besides the data.
+fn working(params: &Rembrandt, data: &Dataset) -> u64 {
+    let few_pass = matches!(params.solver, Solver::Auto | Solver::FewPass);
+    params.memory(data.shape()).saturating_add(if few_pass { data.meetings_memory() } else { 0 })
+}
+
 /// The refusal, with advice that would help.
-fn too_much(params: &Rembrandt, may_narrow: bool, shape: Shape, held: u64, limit: Limit) -> Error {
-    let fit = params.memory(shape);
+fn too_much(params: &Rembrandt, may_narrow: bool, data: &Dataset, held: u64, limit: Limit) -> Error {
+    let fit = working(params, data);
     let mut advice = Vec::new();
     // A cache file saves the memory of the data and nothing else.
     if held > fit / 4 {
@@ -199,7 +205,7 @@ fn too_much(params: &Rembrandt, may_narrow: bool, shape: Shape, held: u64, limit
         Solver::Auto if params.preconditioner == Preconditioner::Diagonal => (Solver::FewPass, "use --solver few-pass"),
         _ => (Solver::Iterative, "use --solver iterative"),
     };
-    if (Rembrandt { solver: lean, ..params.clone() }).memory(shape) < fit / 2 {
+    if working(&Rembrandt { solver: lean, ..params.clone() }, data) < fit / 2 {
         advice.push(word);
     }
     if !may_narrow {

@@ -13,7 +13,7 @@ use super::cache::{Cache, CacheWriter};
 use super::chunk::{CHUNK_ROWS, Chunk, ChunkBuilder};
 use super::names::Names;
 use super::text::{self, ReadOptions};
-use super::{Examples, Moments, Occurring, Rows, Shape, Side};
+use super::{Examples, Meetings, Moments, Occurring, Rows, Shape, Side};
 use crate::csr::{Csr, CsrRef};
 use crate::kernel::{self, Scratch};
 use crate::matrix::{MatMut, MatRef, Matrix};
@@ -359,6 +359,10 @@ impl Examples for Dataset {
     fn occurring(&self) -> Result<Option<Occurring<'_>>> {
         Occurring::find(self, self, |_, _| None)
     }
+
+    fn meetings(&self) -> Result<Option<Meetings<'_>>> {
+        Meetings::find(self, self, None, false)
+    }
 }
 
 impl Dataset {
@@ -452,7 +456,7 @@ fn renumber<'a>(ids: &[u32], numbers: &[u32], buffer: &'a mut Vec<u32>) -> &'a [
 }
 
 /// The weights of the next chunk: from all that were given, or else its own.
-fn part_of<'a>(weights: Option<&'a [f32]>, at: &mut usize, chunk: &Chunk<'a>) -> Option<&'a [f32]> {
+pub(super) fn part_of<'a>(weights: Option<&'a [f32]>, at: &mut usize, chunk: &Chunk<'a>) -> Option<&'a [f32]> {
     let from = *at;
     *at += chunk.rows();
     weights.map_or(chunk.weights, |w| Some(&w[from..*at]))

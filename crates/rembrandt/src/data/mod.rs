@@ -9,6 +9,7 @@ pub mod featurizer;
 pub mod generate;
 mod input;
 mod known;
+mod meetings;
 mod names;
 mod occurring;
 pub mod records;
@@ -26,6 +27,7 @@ pub use cache::address_space;
 pub use dataset::{Dataset, Watch, convert};
 pub use input::{Input, InputKind, InputSink, read_input, read_input_from};
 pub use known::{Known, KnownIds, NameIndex};
+pub use meetings::Meetings;
 pub use occurring::Occurring;
 pub use reweighted::Reweighted;
 pub use rows::Rows;
@@ -94,6 +96,12 @@ pub trait Examples {
     /// The same examples without the labels that none of them has: dense matrices need no rows for those. Nothing when all
     /// labels occur, or when it takes more than a glance to tell, which is what a type that does not know says.
     fn occurring(&self) -> Result<Option<Occurring<'_>>> {
+        Ok(None)
+    }
+
+    /// The same examples with YᵀWX as a matrix, for who multiplies with it often. Nothing when it would be no gain: when
+    /// some have several labels, or when there are very many; or when a type does not know.
+    fn meetings(&self) -> Result<Option<Meetings<'_>>> {
         Ok(None)
     }
 }

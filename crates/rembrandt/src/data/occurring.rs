@@ -5,7 +5,7 @@
 //! others are numbered anew, in their order. Only these numbers are translated, chunk by chunk and at each product, which
 //! is nothing beside the product; nothing is copied.
 
-use super::{Dataset, Examples, Moments, Shape, Side};
+use super::{Dataset, Examples, Meetings, Moments, Shape, Side};
 use crate::Result;
 use crate::matrix::{MatMut, MatRef, Matrix};
 
@@ -85,6 +85,10 @@ impl Examples for Occurring<'_> {
             }
         }
         Ok(moments)
+    }
+
+    fn meetings(&self) -> Result<Option<Meetings<'_>>> {
+        Meetings::find(self.data, self, (self.weights)(Side::Y, Side::X), true)
     }
 }
 

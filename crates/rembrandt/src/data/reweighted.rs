@@ -1,6 +1,6 @@
 //! [`Reweighted`]: a data set seen with other weights, such as 0 for the examples of a fold.
 
-use super::{Dataset, Examples, Moments, Occurring, Shape, Side};
+use super::{Dataset, Examples, Meetings, Moments, Occurring, Shape, Side};
 use crate::matrix::{MatMut, MatRef};
 use crate::{Error, Result};
 
@@ -42,6 +42,10 @@ impl Examples for Reweighted<'_> {
 
     fn occurring(&self) -> Result<Option<Occurring<'_>>> {
         Occurring::find(self.data, self, |_, _| Some(&self.weights))
+    }
+
+    fn meetings(&self) -> Result<Option<Meetings<'_>>> {
+        Meetings::find(self.data, self, Some(&self.weights), false)
     }
 }
 

@@ -3,7 +3,7 @@
 //! With r the factors of the rows, X becomes diag(r)·X. The factors join the weights of the examples: XᵀWX has weights
 //! w·r², XᵀWY has w·r, YᵀWY has w.
 
-use super::{Dataset, Examples, Moments, Occurring, Shape, Side};
+use super::{Dataset, Examples, Meetings, Moments, Occurring, Shape, Side};
 use crate::csr::CsrRef;
 use crate::matrix::{MatMut, MatRef, Matrix};
 use crate::{Error, Result};
@@ -186,6 +186,10 @@ impl Examples for Scaled<'_> {
 
     fn occurring(&self) -> Result<Option<Occurring<'_>>> {
         Occurring::find(self.data, self, |a, b| self.weights(a, b))
+    }
+
+    fn meetings(&self) -> Result<Option<Meetings<'_>>> {
+        Meetings::find(self.data, self, self.weights(Side::Y, Side::X), false)
     }
 }
 

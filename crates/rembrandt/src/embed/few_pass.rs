@@ -19,6 +19,9 @@
 //!   basis tell a σ that is safe: the k-th largest of them is about μₖ at most, and below ½μₖ no unwanted direction
 //!   outgrows a wanted one.
 //! - **One round of orthogonalisation** is enough for a basis that is only to be multiplied again.
+//!
+//! Of the ten products with X or Xᵀ six are with YᵀWX or its transpose, which is made once where examples have one label
+//! each ([`Meetings`](crate::data::Meetings)).
 
 use super::basis::{Basis, pass_name};
 use super::operator::Operator;
@@ -46,7 +49,10 @@ pub(super) fn find(
     let params = problem.params;
     let regression = |steps| Regression::new(problem, params.ridge, Stop { steps, tolerance: params.tolerance });
     let (diagonal, last) = (regression(0)?, regression(LAST_STEPS)?);
-    let shape = operator.data.shape();
+    let meetings = operator.data.meetings()?;
+    let data = meetings.as_ref().map_or(operator.data, |meetings| meetings);
+    let operator = Operator { data, ..*operator };
+    let shape = data.shape();
     let mut basis = Basis::begin(params.columns(shape), shape.c, start, params.seed, run)?;
     // Q before a pass, in the same memory every time, so that the system clears its pages once.
     let mut before = None;
@@ -59,7 +65,7 @@ pub(super) fn find(
             let (rows, columns) = (basis.q.rows(), basis.q.cols());
             copy(before.get_or_insert_with(|| Matrix::zeros(rows, columns)).view_mut(), basis.q.view());
         }
-        let operator = Operator { regression, ..*operator };
+        let operator = Operator { regression, ..operator };
         run.within(&pass_name(pass), |run| operator.apply(&mut basis.q, &mut basis.tally, run))?;
         if let Some(before) = before.as_ref().filter(|_| shifted) {
             shift(&mut basis.q, before, basis.found, params.k);
