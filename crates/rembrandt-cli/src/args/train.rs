@@ -22,7 +22,7 @@ use crate::memory::parse_size;
     after_help = "Examples:\n  rembrandt train train.txt.gz -o model.rmb\n  rembrandt train articles.csv --text \
                         --label-separator ';' -o model.rmb\n  rembrandt train train.rmb -k 300 --ridge 4 --no-tune -o model.rmb\n  rembrandt \
                         train train.rmb -o model.rmb --resume  # again after a kill: goes on\n  rembrandt train train.rmb \
-                        --fast -o model.rmb  # millions of examples, in minutes"
+                        --fast -o model.rmb  # a million examples in a minute or two"
 )]
 pub struct TrainArgs {
     /// Training data: text, plain or compressed with gzip or zstd, - for standard input, or a cache file; with --text,
@@ -140,6 +140,16 @@ impl HeadArgs {
         self.epochs
     }
 
+    /// Which options were given, of those that ls has no use for.
+    fn for_heads(&self) -> [(&'static str, bool); 4] {
+        [
+            ("head_ridge", self.head_ridge.is_some()),
+            ("blend", self.blend.is_some()),
+            ("folds", self.folds.is_some()),
+            ("sampled_labels", self.sampled_labels.is_some()),
+        ]
+    }
+
     /// The first option that would have no effect beside the others, given the kind of head if that is known.
     fn useless(&self, kind: Option<HeadKind>) -> Option<(&'static str, &'static str)> {
         let no_features = self.random_features == Some(RandomFeatures(None));
@@ -151,13 +161,7 @@ impl HeadArgs {
         if self.sampled_labels.is_some() && self.random_features.is_some_and(|features| features.0.is_some()) {
             return Some(("sampled_labels", "is for a head on h itself: leave it out, or leave out --random-features"));
         }
-        let given = [
-            ("head_ridge", self.head_ridge.is_some()),
-            ("blend", self.blend.is_some()),
-            ("folds", self.folds.is_some()),
-            ("sampled_labels", self.sampled_labels.is_some()),
-        ];
-        let for_heads = given.into_iter().find(|(_, given)| kind == Some(HeadKind::LeastSquares) && *given);
+        let for_heads = self.for_heads().into_iter().find(|(_, given)| kind == Some(HeadKind::LeastSquares) && *given);
         let features = for_features.map(|(name, _)| (name, "is for random features, of which there shall be none"));
         features.or(for_heads.map(|(name, _)| (name, "is for the heads lr and ilr, which ls has not")))
     }
@@ -190,10 +194,7 @@ impl TrainArgs {
     /// Whether the model shall be made fast, and nothing that was given needs a head on h.
     pub fn leaves_head_out(&self) -> bool {
         let head = &self.head;
-        let needs_one = head.head_ridge.is_some()
-            || head.blend.is_some()
-            || head.folds.is_some()
-            || head.sampled_labels.is_some()
+        let needs_one = head.for_heads().iter().any(|(_, given)| *given)
             || head.evidence == Some(0.0)
             || head.propensity.is_some()
             || head.label_weights.is_some()

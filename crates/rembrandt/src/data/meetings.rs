@@ -59,9 +59,12 @@ impl<'a> Meetings<'a> {
             }
             Ok(())
         })?;
+        if !pays {
+            return Ok(None);
+        }
         let merge = |scratch: &mut Scratch, row: &mut Row| row.merge(scratch);
         sums.par_iter_mut().with_min_len(GRAIN).for_each_init(|| Scratch::new(d), merge);
-        if !pays || total(&sums) > MOST_ENTRIES {
+        if total(&sums) > MOST_ENTRIES {
             return Ok(None);
         }
         let mut by_label = Csr::new(false);
