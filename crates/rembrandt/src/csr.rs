@@ -214,6 +214,15 @@ impl Columns {
         Columns { starts, rows, values }
     }
 
+    /// The same with a row for each column.
+    ///
+    /// # Panics
+    /// If there are 2³² entries or more.
+    pub fn into_rows(self) -> Csr {
+        let narrow = |start: &usize| u32::try_from(*start).expect("fewer than 2³² entries");
+        Csr { ptr: self.starts.iter().map(narrow).collect(), ids: self.rows, values: self.values }
+    }
+
     /// The rows of a column.
     pub fn rows(&self, id: usize) -> &[u32] {
         &self.rows[self.starts[id]..self.starts[id + 1]]

@@ -3,6 +3,8 @@
 //! Rows are what the sparse kernels gather, so a row is contiguous. A view may have a stride larger than its width:
 //! a panel of columns of a wider matrix is a view, not a copy.
 
+use std::cell::RefCell;
+
 use memmap2::MmapMut;
 
 /// Matrices at least this large live in pages of their own, 2 MB each where the system grants them: the kernels
@@ -32,6 +34,22 @@ impl Storage {
             return Storage::Pages(map, len);
         }
         Storage::Heap(vec![0.0; len])
+    }
+
+    /// Entries that there is room for.
+    fn capacity(&self) -> usize {
+        match self {
+            Storage::Heap(v) => v.capacity(),
+            Storage::Pages(map, _) => map.len() / 4,
+        }
+    }
+
+    /// Another number of entries, within the capacity.
+    fn resize(&mut self, entries: usize) {
+        match self {
+            Storage::Heap(v) => v.resize(entries, 0.0),
+            Storage::Pages(_, len) => *len = entries,
+        }
     }
 }
 
@@ -102,11 +120,7 @@ impl Matrix {
     /// Drops all rows from `rows` on, without a copy.
     pub(crate) fn truncate(&mut self, rows: usize) {
         self.rows = self.rows.min(rows);
-        let entries = self.rows * self.cols;
-        match &mut self.data {
-            Storage::Heap(v) => v.truncate(entries),
-            Storage::Pages(_, len) => *len = entries,
-        }
+        self.data.resize(self.rows * self.cols);
     }
 
     /// The whole matrix as a view.
@@ -128,6 +142,33 @@ impl Matrix {
     /// Columns `from..to` as a view for writing.
     pub fn columns_mut(&mut self, from: usize, to: usize) -> MatMut<'_> {
         self.view_mut().into_columns(from, to)
+    }
+}
+
+/// Matrices that are done with, for who soon needs others of their size: the system clears fresh pages, and for the large
+/// matrices of a panel that takes a good part of the time.
+#[derive(Default)]
+pub(crate) struct Spare(RefCell<Vec<Matrix>>);
+
+impl Spare {
+    /// A matrix with whatever numbers are in it.
+    pub fn take(&self, rows: usize, cols: usize) -> Matrix {
+        let mut kept = self.0.borrow_mut();
+        // A narrower panel is cut from the memory of a wide one. Those of other heights stay for who has use for them.
+        match kept.iter().position(|m| m.rows == rows && m.data.capacity() >= rows * cols) {
+            Some(at) => {
+                let mut matrix = kept.swap_remove(at);
+                matrix.cols = cols;
+                matrix.data.resize(rows * cols);
+                matrix
+            }
+            None => Matrix::zeros(rows, cols),
+        }
+    }
+
+    /// Keeps a matrix for later.
+    pub fn give(&self, matrix: Matrix) {
+        self.0.borrow_mut().push(matrix);
     }
 }
 
@@ -326,6 +367,23 @@ mod tests {
             assert_eq!(m.rows(), rows);
             m.truncate(3);
             assert_eq!((m.rows(), m.as_slice()), (3, &[0.0, 1.0, 2.0, 3.0, 4.0, 5.0][..]));
+        }
+    }
+
+    #[test]
+    fn spare_memory_serves_matrices_of_its_height_that_fit() {
+        for rows in [5, 1 << 20] {
+            let spare = Spare::default();
+            spare.give(Matrix::from_fn(rows, 4, |_, _| 7.0));
+            assert_eq!(spare.take(rows + 1, 1), Matrix::zeros(rows + 1, 1));
+            assert_eq!(spare.take(rows, 5), Matrix::zeros(rows, 5));
+            let narrow = spare.take(rows, 3);
+            assert_eq!((narrow.rows(), narrow.cols(), narrow.as_slice().len()), (rows, 3, 3 * rows));
+            assert_eq!(narrow.row(rows - 1), [7.0; 3]);
+            spare.give(narrow);
+            let wide = spare.take(rows, 4);
+            assert_eq!((wide.as_slice().len(), wide.row(0)[0]), (4 * rows, 7.0));
+            assert_eq!(spare.take(rows, 4), Matrix::zeros(rows, 4));
         }
     }
 

@@ -84,6 +84,26 @@ impl Examples for Adapted<'_> {
         Ok(())
     }
 
+    fn squares(&self, z: MatRef<'_>) -> Result<Vec<f64>> {
+        let d = self.inner.shape().d;
+        let z_inner = MatRef::new(d, z.cols(), z.stride(), z.as_slice());
+        let (weight, sums) = (self.x.weight, weighted_sum(&self.x.sum, z_inner));
+        let mut squares = self.inner.squares(z_inner)?;
+        for (j, (square, sum)) in squares.iter_mut().zip(sums).enumerate() {
+            match self.change {
+                // Σw·(xᵀz + t)², with t what z has for the constant.
+                Change::Constant => {
+                    let t = f64::from(z.row(d)[j]);
+                    *square += t * (2.0 * sum + weight * t);
+                }
+                // Rounding may leave a combination that is constant with a variance just below zero.
+                Change::Center if weight > 0.0 => *square = (*square - sum * sum / weight).max(0.0),
+                Change::Center => {}
+            }
+        }
+        Ok(squares)
+    }
+
     fn moments(&self, side: Side) -> Result<Moments> {
         let mut moments = self.side(side).clone();
         match self.change {

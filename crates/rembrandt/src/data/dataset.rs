@@ -352,6 +352,10 @@ impl Examples for Dataset {
         self.cross_weighted(a, b, None, z, out)
     }
 
+    fn squares(&self, z: MatRef<'_>) -> Result<Vec<f64>> {
+        self.squares_weighted(None, z)
+    }
+
     fn moments(&self, side: Side) -> Result<Moments> {
         self.moments_weighted(side, None)
     }
@@ -408,6 +412,20 @@ impl Dataset {
         });
         *self.lock_scratch() = scratch;
         done
+    }
+
+    /// [`Examples::squares`] with `weights` in place of the examples' own, when given.
+    pub(super) fn squares_weighted(&self, weights: Option<&[f32]>, z: MatRef<'_>) -> Result<Vec<f64>> {
+        assert_eq!(z.rows(), self.shape.d, "z needs a row for every feature");
+        let mut scratch = std::mem::take(&mut *self.lock_scratch());
+        let (mut at, mut total) = (0, vec![0.0; z.cols()]);
+        let done = self.for_each_chunk(|chunk| {
+            let weights = part_of(weights, &mut at, &chunk);
+            kernel::add_squares(chunk.side(Side::X).rows, weights, z, &mut scratch, &mut total);
+            Ok(())
+        });
+        *self.lock_scratch() = scratch;
+        done.map(|()| total)
     }
 
     /// [`Examples::moments`] with `weights` in place of the examples' own, when given.

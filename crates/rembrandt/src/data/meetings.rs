@@ -18,12 +18,12 @@ use crate::{Result, kernel};
 
 /// Entries of the matrix, at most.
 const MOST_ENTRIES: usize = 1 << 24;
-/// Bytes for each of them: while they are added up, half of them loose, and afterwards by labels and by features.
-const BYTES: u64 = 48;
-/// Entries of a label that may wait to be added up, besides as many as there are sums.
-const LOOSE: usize = 64;
+/// Bytes for each of them: while examples are added up, and afterwards by labels and by features.
+const BYTES: u64 = 64;
+/// Entries of examples that wait to be added up, about.
+const WAITING: usize = 1 << 24;
 /// Labels that are worth sums of their own for all features.
-const GRAIN: usize = 256;
+const GRAIN: usize = 1024;
 
 /// Examples whose products of labels with features are taken from one matrix.
 pub struct Meetings<'a> {
@@ -46,34 +46,11 @@ impl<'a> Meetings<'a> {
         if !may_pay(data) {
             return Ok(None);
         }
-        let d = data.shape().d;
-        let mut sums = vec![Row::default(); data.shape().c];
-        let (mut at, mut occurs, mut pays) = (0, vec![!occurring; sums.len()], true);
-        let total = |sums: &[Row]| sums.iter().map(|row| row.entries.len()).sum::<usize>();
-        data.for_each_chunk(|chunk| {
-            let weights = part_of(weights, &mut at, &chunk);
-            pays = pays && chunk.side(Side::Y).rows.ptr.windows(2).all(|row| row[1] - row[0] <= 1);
-            if pays {
-                add(&mut sums, &chunk, weights, d).for_each(|label| occurs[label] = true);
-                pays = total(&sums) <= 2 * MOST_ENTRIES;
-            }
-            Ok(())
-        })?;
-        if !pays {
+        let Some(sums) = Sums::of(data, weights, WAITING)? else {
             return Ok(None);
-        }
-        let merge = |scratch: &mut Scratch, row: &mut Row| row.merge(scratch);
-        sums.par_iter_mut().with_min_len(GRAIN).for_each_init(|| Scratch::new(d), merge);
-        if total(&sums) > MOST_ENTRIES {
-            return Ok(None);
-        }
-        let mut by_label = Csr::new(false);
-        for (row, _) in sums.iter_mut().zip(&occurs).filter(|(_, occurs)| **occurs) {
-            let entries = std::mem::take(row).entries.into_iter();
-            entries.for_each(|(feature, sum)| by_label.push(feature, sum as f32));
-            by_label.end_row();
-        }
-        let by_feature = transposed(by_label.view(), d);
+        };
+        let by_label = sums.rows(occurring);
+        let by_feature = Columns::new(by_label.view(), data.shape().d).into_rows();
         Ok(Some(Meetings { whole, by_label, by_feature }))
     }
 
@@ -97,48 +74,116 @@ impl Dataset {
     }
 }
 
-/// The features that a label has met.
-#[derive(Clone, Default)]
-struct Row {
-    /// Features and sums, ascending, and then what came since in the order of the examples.
-    entries: Vec<(u32, f64)>,
-    /// How many are sums.
-    merged: usize,
+/// Examples that are still to be added up, each with one label.
+struct Waiting {
+    features: Csr,
+    labels: Vec<u32>,
+    /// What the features of each example are multiplied with: its weight, times the value of its label.
+    factors: Vec<f64>,
 }
 
-impl Row {
-    /// Makes sums of all entries, each added up in the order of the examples.
-    fn merge(&mut self, scratch: &mut Scratch) {
-        if self.merged < self.entries.len() {
-            self.entries.drain(..).for_each(|(feature, value)| scratch.add(feature as usize, value));
-            scratch.take(&mut self.entries);
-            self.entries.shrink_to_fit();
-            self.merged = self.entries.len();
+impl Waiting {
+    fn new() -> Waiting {
+        Waiting { features: Csr::new(false), labels: Vec::new(), factors: Vec::new() }
+    }
+
+    /// Takes the examples of a chunk in, unless one of them has several labels.
+    fn take(&mut self, chunk: &Chunk<'_>, weights: Option<&[f32]>) -> bool {
+        let (x, y) = (chunk.side(Side::X).rows, chunk.side(Side::Y).rows);
+        for i in 0..chunk.rows() {
+            match *y.row(i).0 {
+                [] => {}
+                [label] => {
+                    let value = y.row(i).1.map_or(1.0, |values| f64::from(values[0]));
+                    self.features.extend_rows(x, i, i + 1);
+                    self.labels.push(label);
+                    self.factors.push(value * weights.map_or(1.0, |weights| f64::from(weights[i])));
+                }
+                _ => return false,
+            }
         }
+        true
     }
 }
 
-/// Adds the examples of a chunk, and tells which labels they have.
-fn add(sums: &mut [Row], chunk: &Chunk<'_>, weights: Option<&[f32]>, d: usize) -> impl Iterator<Item = usize> {
-    let (x, y) = (chunk.side(Side::X).rows, chunk.side(Side::Y).columns);
-    let labels: Vec<usize> = y.ids.iter().map(|label| *label as usize).collect();
-    let before: Vec<(usize, Row)> = labels.iter().map(|label| std::mem::take(&mut sums[*label])).enumerate().collect();
-    let after = |scratch: &mut Option<Scratch>, (at, mut row): (usize, Row)| {
-        let (examples, values) = y.column(at);
-        for (j, i) in examples.iter().map(|i| usize::from(*i)).enumerate() {
-            let value = values.map_or(1.0, |values| f64::from(values[j]));
-            let weight = value * weights.map_or(1.0, |weights| f64::from(weights[i]));
-            row.entries.extend(x.entries(i).map(|(feature, x)| (feature as u32, weight * f64::from(x))));
+/// The sums so far: for each label its features, ascending.
+struct Sums {
+    starts: Vec<usize>,
+    entries: Vec<(u32, f64)>,
+    /// Whether each label has an example.
+    occurs: Vec<bool>,
+}
+
+impl Sums {
+    /// The sums of all examples, of which about so many entries wait at a time; nothing when there are too many sums, or
+    /// several labels on an example.
+    fn of(data: &Dataset, weights: Option<&[f32]>, most_waiting: usize) -> Result<Option<Sums>> {
+        let Shape { d, c, .. } = data.shape();
+        let mut sums = Sums { starts: vec![0; c + 1], entries: Vec::new(), occurs: vec![false; c] };
+        let (mut waiting, mut at, mut pays) = (Waiting::new(), 0, true);
+        data.for_each_chunk(|chunk| {
+            let weights = part_of(weights, &mut at, &chunk);
+            pays = pays && waiting.take(&chunk, weights);
+            if pays && waiting.features.nnz() >= most_waiting {
+                sums.add(&mut waiting, d);
+                pays = sums.entries.len() <= MOST_ENTRIES;
+            }
+            Ok(())
+        })?;
+        if pays {
+            sums.add(&mut waiting, d);
         }
-        // Now and then, so that no entry is looked at more often than a few times.
-        if row.entries.len() > 2 * row.merged + LOOSE {
-            row.merge(scratch.get_or_insert_with(|| Scratch::new(d)));
+        Ok((pays && sums.entries.len() <= MOST_ENTRIES).then_some(sums))
+    }
+
+    /// Adds examples to the sums, those of a label in their order, and forgets them.
+    fn add(&mut self, waiting: &mut Waiting, d: usize) {
+        let (features, factors, c) = (waiting.features.view(), &waiting.factors, self.occurs.len());
+        waiting.labels.iter().for_each(|label| self.occurs[*label as usize] = true);
+        let of_label = places(&waiting.labels, c);
+        let part = |scratch: &mut Scratch, labels: std::ops::Range<usize>| {
+            let (mut entries, mut lengths) = (Vec::new(), Vec::with_capacity(labels.len()));
+            for label in labels {
+                let before = entries.len();
+                let known = &self.entries[self.starts[label]..self.starts[label + 1]];
+                known.iter().for_each(|(feature, sum)| scratch.add(*feature as usize, *sum));
+                for i in of_label.rows(label).iter().map(|i| *i as usize) {
+                    features.entries(i).for_each(|(feature, x)| scratch.add(feature, factors[i] * f64::from(x)));
+                }
+                scratch.take(&mut entries);
+                lengths.push(entries.len() - before);
+            }
+            (entries, lengths)
+        };
+        let ranges: Vec<_> = (0..c).step_by(GRAIN).map(|from| from..c.min(from + GRAIN)).collect();
+        let parts: Vec<_> = ranges.into_par_iter().map_init(|| Scratch::new(d), part).collect();
+        self.entries = Vec::with_capacity(parts.iter().map(|(entries, _)| entries.len()).sum());
+        self.starts.truncate(1);
+        for (entries, lengths) in parts {
+            self.entries.extend(entries);
+            for length in lengths {
+                self.starts.push(self.starts[self.starts.len() - 1] + length);
+            }
         }
-        row
-    };
-    let rows: Vec<Row> = before.into_par_iter().with_min_len(GRAIN).map_init(|| None, after).collect();
-    labels.iter().zip(rows).for_each(|(label, row)| sums[*label] = row);
-    labels.into_iter()
+        *waiting = Waiting::new();
+    }
+
+    /// A row for each label, or for those that occur.
+    fn rows(self, occurring: bool) -> Csr {
+        let mut rows = Csr::new(false);
+        for label in (0..self.occurs.len()).filter(|label| !occurring || self.occurs[*label]) {
+            let entries = &self.entries[self.starts[label]..self.starts[label + 1]];
+            entries.iter().for_each(|(feature, sum)| rows.push(*feature, *sum as f32));
+            rows.end_row();
+        }
+        rows
+    }
+}
+
+/// Where each label is found in a list of labels.
+fn places(labels: &[u32], c: usize) -> Columns {
+    let ptr: Vec<u32> = (0..=labels.len() as u32).collect();
+    Columns::new(CsrRef { ptr: &ptr, ids: labels, values: None }, c)
 }
 
 /// Sums by feature, of one label at a time.
@@ -161,26 +206,14 @@ impl Scratch {
         self.sums[feature] += value;
     }
 
-    /// Moves all sums to a row.
+    /// Moves all sums to a row, in the order of the features.
     fn take(&mut self, row: &mut Vec<(u32, f64)>) {
-        // Those that were merged before are in order already, which a stable sort makes use of.
-        self.met.sort();
+        self.met.sort_unstable();
         for feature in self.met.drain(..) {
             self.has_met[feature as usize] = false;
             row.push((feature, std::mem::take(&mut self.sums[feature as usize])));
         }
     }
-}
-
-/// A row for each of `width` columns.
-fn transposed(a: CsrRef<'_>, width: usize) -> Csr {
-    let columns = Columns::new(a, width);
-    let mut out = Csr::new(false);
-    for column in 0..width {
-        columns.entries(column).for_each(|(row, value)| out.push(row as u32, value));
-        out.end_row();
-    }
-    out
 }
 
 impl Examples for Meetings<'_> {
@@ -195,6 +228,10 @@ impl Examples for Meetings<'_> {
             _ => self.whole.cross(a, b, z, out)?,
         }
         Ok(())
+    }
+
+    fn squares(&self, z: MatRef<'_>) -> Result<Vec<f64>> {
+        self.whole.squares(z)
     }
 
     fn moments(&self, side: Side) -> Result<Moments> {
@@ -268,6 +305,13 @@ mod tests {
             uneven.y.end_row();
         }
         assert!(Dataset::from_rows(&uneven, 1, 2).unwrap().meetings().unwrap().is_none());
+    }
+
+    #[test]
+    fn sums_are_the_same_however_many_examples_wait() {
+        let data = Dataset::in_chunks_of(16, &rows(1), 12, 30).unwrap();
+        let [at_once, in_turn] = [usize::MAX, 1].map(|most| Sums::of(&data, None, most).unwrap().unwrap());
+        assert_eq!(at_once.rows(false), in_turn.rows(false));
     }
 
     #[test]

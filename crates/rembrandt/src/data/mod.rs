@@ -20,7 +20,8 @@ pub mod text;
 mod texts;
 mod transpose;
 
-use crate::matrix::{MatMut, MatRef};
+use crate::kernel::columns::dot;
+use crate::matrix::{MatMut, MatRef, Matrix};
 use crate::{Error, Result};
 
 pub use cache::address_space;
@@ -79,8 +80,8 @@ pub struct Moments {
 
 /// Examples, seen only through products: the one thing that the algorithms ask of the data.
 ///
-/// Both methods are additive over examples and `cross` is independent over the columns of `z`, so the same trait
-/// serves data in memory, in a mapped file larger than memory, and spread over machines.
+/// All of them are additive over examples and independent over the columns of `z`, so the same trait serves data in
+/// memory, in a mapped file larger than memory, and spread over machines.
 pub trait Examples {
     /// Numbers of examples, features and labels.
     fn shape(&self) -> Shape;
@@ -89,6 +90,14 @@ pub trait Examples {
     ///
     /// `z` has as many rows as B has columns, `out` as many rows as A has columns, and both are equally wide.
     fn cross(&self, a: Side, b: Side, z: MatRef<'_>, out: MatMut<'_>) -> Result<()>;
+
+    /// zᵀXᵀWXz of every column of `z`, which is Σw·(xᵀz)²: the curvature of a regression along z. It takes half of what the
+    /// product takes, for types that know, and never leaves `f64` once examples are added up.
+    fn squares(&self, z: MatRef<'_>) -> Result<Vec<f64>> {
+        let mut product = Matrix::zeros(z.rows(), z.cols());
+        self.cross(Side::X, Side::X, z, product.view_mut())?;
+        Ok(dot(z, product.view()))
+    }
 
     /// Σw, Σw·a and Σw·a² of every column: preconditioner, ridge scale, mean shift. Column by column, in `f64`.
     fn moments(&self, side: Side) -> Result<Moments>;
@@ -115,4 +124,62 @@ pub(crate) fn check_not_empty(shape: Shape) -> Result<()> {
         _ => return Ok(()),
     };
     Err(Error::Data(format!("the data have no {missing}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::adapt::{Adapted, Change};
+    use super::*;
+
+    /// One label each, labels that never occur, weights, several chunks.
+    fn dataset() -> Dataset {
+        let mut rows = Rows::new();
+        for i in 0..100u32 {
+            [i % 7, 7 + i % 5].into_iter().for_each(|id| rows.x.push(id, (1 + i % 4) as f32 - 1.5));
+            rows.x.end_row();
+            rows.y.push(1 + 3 * (i % 8), 1.0);
+            rows.y.end_row();
+        }
+        rows.weights = Some((0..100).map(|i| (i % 3) as f32).collect());
+        Dataset::in_chunks_of(16, &rows, 12, 30).unwrap()
+    }
+
+    /// Wider than a tile.
+    fn directions(d: usize) -> Matrix {
+        Matrix::from_fn(d, 70, |i, j| ((i * 5 + j * 3) % 11) as f32 - 4.0)
+    }
+
+    /// Products say the same, by another way.
+    fn compare(examples: &dyn Examples) {
+        let z = directions(examples.shape().d);
+        let mut product = Matrix::zeros(z.rows(), z.cols());
+        examples.cross(Side::X, Side::X, z.view(), product.view_mut()).unwrap();
+        let (found, expected) = (examples.squares(z.view()).unwrap(), dot(z.view(), product.view()));
+        assert!(found.iter().any(|square| *square > 1.0));
+        assert!(found.iter().zip(&expected).all(|(a, b)| (a - b).abs() <= 1e-4 * (1.0 + b.abs())), "{found:?}");
+    }
+
+    #[test]
+    fn squares_are_those_of_the_products() {
+        let data = dataset();
+        compare(&data);
+        compare(&data.occurring().unwrap().unwrap());
+        compare(&data.meetings().unwrap().unwrap());
+        compare(&Scaled::new(&data, RowScale::Length).unwrap());
+        compare(&Reweighted::new(&data, (0..100).map(|i| (i % 4) as f32).collect()).unwrap());
+        compare(&Adapted::new(&data, Change::Constant).unwrap());
+        compare(&Adapted::new(&data, Change::Center).unwrap());
+    }
+
+    #[test]
+    fn squares_do_not_depend_on_threads_or_panels() {
+        let (data, z) = (dataset(), directions(12));
+        let on = |threads: usize, z: MatRef<'_>| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| data.squares(z).unwrap())
+        };
+        let whole = on(1, z.view());
+        assert_eq!(on(4, z.view()), whole);
+        assert_eq!([on(1, z.columns(0, 16)), on(1, z.columns(16, 70))].concat(), whole);
+    }
 }

@@ -77,6 +77,10 @@ impl Examples for Occurring<'_> {
         self.data.cross_numbered(a, b, (self.weights)(a, b), Some((&self.numbers, self.labels.len())), z, out)
     }
 
+    fn squares(&self, z: MatRef<'_>) -> Result<Vec<f64>> {
+        self.whole.squares(z)
+    }
+
     fn moments(&self, side: Side) -> Result<Moments> {
         let mut moments = self.whole.moments(side)?;
         if side == Side::Y {

@@ -36,6 +36,10 @@ impl Examples for Reweighted<'_> {
         self.data.cross_weighted(a, b, Some(&self.weights), z, out)
     }
 
+    fn squares(&self, z: MatRef<'_>) -> Result<Vec<f64>> {
+        self.data.squares_weighted(Some(&self.weights), z)
+    }
+
     fn moments(&self, side: Side) -> Result<Moments> {
         self.data.moments_weighted(side, Some(&self.weights))
     }

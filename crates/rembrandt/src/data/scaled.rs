@@ -173,6 +173,10 @@ impl Examples for Scaled<'_> {
         self.data.cross_weighted(a, b, self.weights(a, b), z, out)
     }
 
+    fn squares(&self, z: MatRef<'_>) -> Result<Vec<f64>> {
+        self.data.squares_weighted(self.weights(Side::X, Side::X), z)
+    }
+
     fn moments(&self, side: Side) -> Result<Moments> {
         match &self.factors {
             Some(f) if side == Side::X => {

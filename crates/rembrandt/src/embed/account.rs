@@ -1,13 +1,13 @@
 //! What an embedding comes to: the projection of the features into it, its energy and its residuals.
 
 use super::cost::{Procedure, procedure};
-use super::operator::{Operator, padded, panel_name};
+use super::operator::{Operator, panel_name};
 use super::params::Rembrandt;
 use super::regression::{Cost, Problem, Regression};
 use super::rembrandt::{Found, centred_intercept};
 use super::report::{Embedding, Report};
 use crate::data::{Examples, Side};
-use crate::kernel::columns::dot;
+use crate::kernel::columns::{copy, dot};
 use crate::matrix::{MatRef, Matrix};
 use crate::{Result, Run};
 
@@ -91,15 +91,15 @@ impl Rembrandt {
         };
         for (from, to) in operator.panels(rank) {
             let panel = run.piece(&panel_name("account", from, to), |run| {
-                let e = padded(labels.columns(from, to));
-                project_panel(operator, final_regression, own.is_some(), &e, to - from, run)
+                project_panel(operator, final_regression, own.is_some(), labels.columns(from, to), run)
             })?;
             let (p, spectrum, residuals, half_passes, guarded) = panel;
             let proper = MatRef::new(shape.d - constant, to - from, p.cols(), p.as_slice());
-            fitted.projection.columns_mut(from, to).copy_from(proper);
+            copy(fitted.projection.columns_mut(from, to), proper);
             if constant == 1 {
                 fitted.intercept[from..to].copy_from_slice(&p.row(shape.d - 1)[..to - from]);
             }
+            operator.spare.give(p);
             fitted.spectrum[from..to].copy_from_slice(&spectrum);
             fitted.residuals[from..to].copy_from_slice(&residuals);
             fitted.cost.half_passes += half_passes;
@@ -121,28 +121,34 @@ struct Fitted {
 /// A panel of the projection: P, the spectrum and residuals of E, half passes and guarded columns.
 type Panel = (Matrix, Vec<f64>, Vec<f64>, f64, usize);
 
-/// P for the `width` columns of E in `e`, by `regression`, and what the embedding's own regression says of E, if that is
+/// P for the columns `e` of E, by `regression`, and what the embedding's own regression says of E, if that is
 /// another.
 fn project_panel(
     operator: &Operator<'_>,
     regression: &Regression<'_>,
     is_other: bool,
-    e: &Matrix,
-    width: usize,
+    e: MatRef<'_>,
     run: &mut Run<'_>,
 ) -> Result<Panel> {
-    let stage = "projection";
-    let b = operator.right_side(e, width, run, stage)?;
-    let (p, cost) = regression.solve(&b, width, run, stage)?;
-    let other = if is_other { Some(operator.regression.solve(&b, width, run, stage)?.0) } else { None };
+    let (width, spare, stage) = (e.cols(), operator.spare, "projection");
+    let e = operator.padded(e);
+    let b = operator.right_side(&e, width, run, stage)?;
+    let mut solve = |regression: &Regression<'_>| {
+        let mut copied = spare.take(b.rows(), b.cols());
+        copy(copied.view_mut(), b.view());
+        regression.solve(copied, width, spare, run, stage)
+    };
+    let (p, cost) = solve(regression)?;
+    let other = if is_other { Some(solve(operator.regression)?.0) } else { None };
     let z = other.as_ref().unwrap_or(&p);
     // μ = eᵀMe = (XᵀWY e)ᵀ z, and the residual ‖Me − μe‖/μ from one more product.
     let mut spectrum = dot(b.view(), z.view());
     spectrum.truncate(width);
-    let mut me = Matrix::zeros(operator.data.shape().c, e.cols());
+    let mut me = spare.take(e.rows(), e.cols());
     operator.data.cross(Side::Y, Side::X, z.view(), me.view_mut())?;
     run.advance(stage, width as u64)?;
     let (mm, em) = (dot(me.view(), me.view()), dot(e.view(), me.view()));
+    [b, e, me].into_iter().chain(other).for_each(|done| spare.give(done));
     let residual = |(j, mu): (usize, &f64)| {
         let square = mm[j] - 2.0 * mu * em[j] + mu * mu;
         if *mu > 0.0 { square.max(0.0).sqrt() / mu } else { 0.0 }

@@ -1,6 +1,6 @@
 //! What a fit costs: which solver is cheaper, how much work and how much memory.
 
-use super::few_pass::LAST_STEPS;
+use super::few_pass::last_steps;
 use super::operator::{LINE, TRACE_SAMPLES};
 use super::params::{Preconditioner, Rembrandt, Solver};
 use crate::Shape;
@@ -38,7 +38,7 @@ pub(crate) fn prefers_direct(params: &Rembrandt, shape: Shape, entries: u64) -> 
     let solved = (params.passes as f64 + 1.0) * params.columns(shape) as f64 + params.k as f64;
     let steps = params.cg_steps as f64;
     let iterated = match procedure(params, false) {
-        Procedure::FewPass => params.columns(shape) as f64 * LAST_STEPS as f64 + params.k as f64 * steps,
+        Procedure::FewPass => params.columns(shape) as f64 * last_steps(params) as f64 + params.k as f64 * steps,
         Procedure::Paper => solved * steps,
     };
     let iterating = 2.0 * entries * iterated;
@@ -59,28 +59,32 @@ pub(crate) fn may_write_gram(params: &Rembrandt, shape: Shape) -> bool {
     }
 }
 
+/// Products with X or Xᵀ in so many steps of conjugate gradients, of which the last takes one.
+pub(super) fn half_passes(steps: usize) -> f64 {
+    (2 * steps).saturating_sub(1) as f64
+}
+
 impl Rembrandt {
     /// Columns multiplied by the data in all, for progress.
     pub(super) fn work(&self, shape: Shape, direct: bool) -> u64 {
         // In floating point, which cannot wrap.
         let width = self.columns(shape) as f64;
-        let solve = if direct { 0.0 } else { 2.0 * self.cg_steps as f64 };
+        let solve = if direct { 0.0 } else { half_passes(self.cg_steps) };
         let passes = self.passes as f64;
-        let half_passes = match procedure(self, direct) {
-            Procedure::FewPass => 2.0 * (passes + 1.0 + LAST_STEPS as f64),
+        let of_finding = match procedure(self, direct) {
+            Procedure::FewPass => 2.0 * (passes + 1.0) + half_passes(last_steps(self)),
             Procedure::Paper => (passes + 1.0) * (solve + 2.0),
         };
-        let finding = width * half_passes;
-        (finding as u64).saturating_add(self.projection_work(shape, direct))
+        ((width * of_finding) as u64).saturating_add(self.projection_work(shape, direct))
     }
 
     /// The same for the projection of an embedding that is already known, and its account.
     pub(super) fn projection_work(&self, shape: Shape, direct: bool) -> u64 {
         let (k, d) = (self.k as f64, shape.d as f64);
-        let solve = if direct { 0.0 } else { 2.0 * self.cg_steps as f64 };
+        let solve = if direct { 0.0 } else { half_passes(self.cg_steps) };
         let project = match self.own_projection() {
             _ if direct => 0.0,
-            Some((_, stop)) => 2.0 * stop.steps as f64 + solve,
+            Some((_, stop)) => half_passes(stop.steps) + solve,
             None => solve,
         };
         let gram = if direct { 2.0 * d } else { 0.0 };
@@ -97,9 +101,10 @@ impl Rembrandt {
         // A regression holds b, z, r, p, q, and a panel of labels before it and after.
         let regression = (5.0 * d + 2.0 * c) * panel;
         let dense = 2.0 * 16.0 * width * width;
-        // The range finder regresses from Q while a copy of it is kept; then come Q, its basis and their product. At
-        // the end the embedding is there, and its projection is filled panel by panel.
-        let finding = (2.0 * c * width + regression).max(3.0 * c * width + dense);
+        // The range finder regresses from Q while a copy of it is kept; then come Q, its basis and their product, and the
+        // matrices of a panel wait for the next. At the end the embedding is there, and its projection is filled panel by
+        // panel.
+        let finding = 2.0 * c * width + regression + (c * width - d * panel + dense).max(0.0);
         let projecting = (c + d) * k + regression;
         let gram = if may_write_gram(self, shape) { 6.0 * d * d } else { 0.0 };
         ((4.0 * (finding.max(projecting) + gram)) as u64).saturating_add(OVERHEAD)

@@ -1,6 +1,6 @@
 //! The few-pass solver: the top eigenspace of M without solving regressions on the way to it.
 //!
-//! Algorithm 1 spends nearly all of its time in conjugate gradients, twenty products with X or Xᵀ in every pass of its
+//! Algorithm 1 spends nearly all of its time in conjugate gradients, nineteen products with X or Xᵀ in every pass of its
 //! range finder. But what a range finder needs is passes, and an early one need not be exact: it only has to turn Q
 //! towards the space. With D = diag(XᵀWX + R), the preconditioner, in place of the whole matrix, a pass with
 //!
@@ -8,7 +8,7 @@
 //! M₀ = YᵀWX D⁻¹ XᵀWY
 //! ```
 //!
-//! takes two products instead of twenty-two. Two such passes find a space near that of M, and one with a few steps of
+//! takes two products instead of twenty-one. Two such passes find a space near that of M, and one with a few steps of
 //! conjugate gradients takes it from there to M. Three things make the most of these passes.
 //!
 //! - **The basis in between is made of singular vectors**, not of whatever columns a triangular factorisation leaves.
@@ -20,11 +20,12 @@
 //!   outgrows a wanted one.
 //! - **One round of orthogonalisation** is enough for a basis that is only to be multiplied again.
 //!
-//! Of the ten products with X or Xᵀ six are with YᵀWX or its transpose, which is made once where examples have one label
+//! Of the nine products with X or Xᵀ six are with YᵀWX or its transpose, which is made once where examples have one label
 //! each ([`Meetings`](crate::data::Meetings)).
 
 use super::basis::{Basis, pass_name};
 use super::operator::Operator;
+use super::params::Rembrandt;
 use super::regression::{Problem, Regression};
 use super::rembrandt::{Found, completed, top_left};
 use crate::kernel::columns::{add_multiple, copy, dot, sweep};
@@ -33,11 +34,19 @@ use crate::solve::cg::Stop;
 use crate::solve::orth;
 use crate::{Result, Run};
 
-/// Steps of conjugate gradients in the last pass. The first only scales what the preconditioner gives.
-pub(super) const LAST_STEPS: usize = 2;
+/// Dimensions up to which the last pass has a step more.
+const FEW_DIMENSIONS: usize = 64;
 /// The shift, as a share of the k-th Rayleigh quotient. At ½ the k-th direction and those without any energy would come
 /// out equally long.
 const SHIFT: f64 = 0.4;
+
+/// Steps of conjugate gradients in the last pass.
+///
+/// The first only scales what the preconditioner gives, the second turns the space towards that of M. Few dimensions end
+/// where the spectrum is still steep: what little is missing of each of them weighs more, and a third step takes it in.
+pub(super) fn last_steps(params: &Rembrandt) -> usize {
+    if params.k <= FEW_DIMENSIONS { 3 } else { 2 }
+}
 
 /// E, from `passes` passes with M₀ and one with M.
 pub(super) fn find(
@@ -48,7 +57,7 @@ pub(super) fn find(
 ) -> Result<Found> {
     let params = problem.params;
     let regression = |steps| Regression::new(problem, params.ridge, Stop { steps, tolerance: params.tolerance });
-    let (diagonal, last) = (regression(0)?, regression(LAST_STEPS)?);
+    let (diagonal, last) = (regression(0)?, regression(last_steps(params))?);
     let meetings = operator.data.meetings()?;
     let data = meetings.as_ref().map_or(operator.data, |meetings| meetings);
     let operator = Operator { data, ..*operator };

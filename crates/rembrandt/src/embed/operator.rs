@@ -3,7 +3,7 @@
 use super::regression::Regression;
 use crate::data::{Examples, Side};
 use crate::kernel::columns::{add_multiple, copy, dot, sweep};
-use crate::matrix::{MatRef, Matrix};
+use crate::matrix::{MatRef, Matrix, Spare};
 use crate::solve::{orth, random};
 use crate::{Result, Run};
 
@@ -20,6 +20,8 @@ pub(super) struct Operator<'a> {
     pub regression: &'a Regression<'a>,
     /// Columns solved together.
     pub panel: usize,
+    /// Where the matrices of a panel come from and go to.
+    pub spare: &'a Spare,
 }
 
 /// What the products with M cost and told on the way.
@@ -32,19 +34,20 @@ pub(super) struct Tally {
 impl Operator<'_> {
     /// Q ← M Q, panel by panel.
     pub fn apply(&self, q: &mut Matrix, tally: &mut Tally, run: &mut Run<'_>) -> Result<()> {
-        let stage = "range finder";
+        let (stage, spare) = ("range finder", self.spare);
         for (from, to) in self.panels(q.cols()) {
             let width = to - from;
             let (panel, half_passes, guarded) = run.piece(&panel_name("panel", from, to), |run| {
-                let mut panel = padded(q.columns(from, to));
+                let mut panel = self.padded(q.columns(from, to));
                 let b = self.right_side(&panel, width, run, stage)?;
-                let (z, cost) = self.regression.solve(&b, width, run, stage)?;
-                drop(b);
+                let (z, cost) = self.regression.solve(b, width, spare, run, stage)?;
                 self.data.cross(Side::Y, Side::X, z.view(), panel.view_mut())?;
+                spare.give(z);
                 run.advance(stage, width as u64)?;
                 Ok((panel, cost.half_passes + 2.0 * width as f64, cost.guarded))
             })?;
             copy(q.columns_mut(from, to), panel.columns(0, width));
+            spare.give(panel);
             tally.half_passes += half_passes;
             tally.guarded += guarded;
         }
@@ -70,7 +73,7 @@ impl Operator<'_> {
         });
         drop(inside);
         let b = self.right_side(&g, TRACE_SAMPLES, run, stage)?;
-        let (z, _) = self.regression.solve(&b, TRACE_SAMPLES, run, stage)?;
+        let (z, _) = self.regression.solve(b.clone(), TRACE_SAMPLES, self.spare, run, stage)?;
         let samples = dot(b.view(), z.view());
         let n = TRACE_SAMPLES as f64;
         let mean = samples.iter().sum::<f64>() / n;
@@ -80,10 +83,19 @@ impl Operator<'_> {
 
     /// XᵀW Y Q, the right side of a regression, for a padded panel that holds `width` columns.
     pub fn right_side(&self, q: &Matrix, width: usize, run: &mut Run<'_>, stage: &'static str) -> Result<Matrix> {
-        let mut b = Matrix::zeros(self.data.shape().d, q.cols());
+        let mut b = self.spare.take(self.data.shape().d, q.cols());
         self.data.cross(Side::X, Side::Y, q.view(), b.view_mut())?;
         run.advance(stage, width as u64)?;
         Ok(b)
+    }
+
+    /// A copy with columns of zeros up to a whole number of cache lines: the kernels then never touch a line in vain.
+    pub fn padded(&self, a: MatRef<'_>) -> Matrix {
+        let (width, padding) = (a.cols(), a.cols().next_multiple_of(LINE));
+        let mut m = self.spare.take(a.rows(), padding);
+        copy(m.columns_mut(0, width), a);
+        sweep([m.columns_mut(width, padding)], [], 0, |_, [mut m], [], _| m.fill(0.0));
+        m
     }
 
     pub fn panels(&self, columns: usize) -> impl Iterator<Item = (usize, usize)> + use<> {
@@ -95,11 +107,4 @@ impl Operator<'_> {
 /// The name of a piece that stands for some columns.
 pub(super) fn panel_name(what: &str, from: usize, to: usize) -> String {
     format!("{what}-{from}-{to}")
-}
-
-/// A copy with columns of zeros up to a whole number of cache lines: the kernels then never touch a line in vain.
-pub(super) fn padded(a: MatRef<'_>) -> Matrix {
-    let mut m = Matrix::zeros(a.rows(), a.cols().next_multiple_of(LINE));
-    copy(m.columns_mut(0, a.cols()), a);
-    m
 }

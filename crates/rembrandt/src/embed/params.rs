@@ -38,9 +38,9 @@ pub enum Solver {
     /// `Iterative`.
     #[default]
     Auto,
-    /// Passes with the diagonal preconditioner in place of regressions, and a last one with two steps of conjugate
-    /// gradients: ten products with X or Xᵀ for each column where Algorithm 1 takes 44, and at least as much energy on
-    /// all data measured.
+    /// Passes with the diagonal preconditioner in place of regressions, and a last one with two or three steps of
+    /// conjugate gradients: nine products with X or Xᵀ for each column, or eleven where dimensions are few, where
+    /// Algorithm 1 takes 42, and at least as much energy on nearly all data measured.
     FewPass,
     /// Algorithm 1 as published. Its regressions are solved by conjugate gradients or, where features are so few that it
     /// costs less, by a factorisation. [`Rembrandt::paper`] has its settings.

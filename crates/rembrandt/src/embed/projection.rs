@@ -1,10 +1,10 @@
 //! The projection by itself: the regression of features into an embedding that is already known.
 
-use super::operator::{padded, panel_name};
+use super::operator::panel_name;
 use super::params::{Rembrandt, Solver};
 use super::rembrandt::centred_intercept;
 use crate::data::Examples;
-use crate::kernel::columns::dot;
+use crate::kernel::columns::{copy, dot};
 use crate::matrix::{MatRef, Matrix};
 use crate::solve::cg::Stop;
 use crate::{Error, Result, Run, Shape};
@@ -26,7 +26,7 @@ impl Rembrandt {
         let own = self.own_projection().unwrap_or((self.ridge, self.stop()));
         let steps = own.1.steps;
         let work = |direct: bool, shape: Shape| {
-            (if direct { 2 * shape.d } else { labels.cols().saturating_mul(2 * steps + 1) }) as u64
+            (if direct { 2 * shape.d } else { labels.cols().saturating_mul(2 * steps) }) as u64
         };
         let (projection, mut intercept) = params.prepared(original, own, work, run, |problem, operator, run| {
             let (d, constant) = (original.shape().d, problem.constant);
@@ -34,14 +34,17 @@ impl Rembrandt {
             let mut intercept = vec![0.0; params.k];
             for (from, to) in operator.panels(params.k) {
                 let p = run.piece(&panel_name("projection", from, to), |run| {
-                    let b = operator.right_side(&padded(labels.columns(from, to)), to - from, run, "projection")?;
-                    Ok(operator.regression.solve(&b, to - from, run, "projection")?.0)
+                    let e = operator.padded(labels.columns(from, to));
+                    let b = operator.right_side(&e, to - from, run, "projection")?;
+                    operator.spare.give(e);
+                    Ok(operator.regression.solve(b, to - from, operator.spare, run, "projection")?.0)
                 })?;
                 let proper = MatRef::new(d, to - from, p.cols(), p.as_slice());
-                projection.columns_mut(from, to).copy_from(proper);
+                copy(projection.columns_mut(from, to), proper);
                 if constant {
                     intercept[from..to].copy_from_slice(&p.row(d)[..to - from]);
                 }
+                operator.spare.give(p);
             }
             Ok((projection, intercept))
         })?;
@@ -55,14 +58,16 @@ impl Rembrandt {
     /// until nothing changes: for comparing embeddings, whatever the steps that were taken to find them.
     pub fn captured(&self, data: &dyn Examples, labels: &Matrix, run: &mut Run<'_>) -> Result<f64> {
         let params = Rembrandt { solver: Solver::Iterative, ..self.around(labels, data.shape())? };
-        let work = |_, _: Shape| labels.cols().saturating_mul(2 * SETTLED.steps + 1) as u64;
+        let work = |_, _: Shape| labels.cols().saturating_mul(2 * SETTLED.steps) as u64;
         params.prepared(data, (self.ridge, SETTLED), work, run, |_, operator, run| {
             let mut energy = 0.0;
             for (from, to) in operator.panels(params.k) {
-                let b = operator.right_side(&padded(labels.columns(from, to)), to - from, run, "measuring")?;
-                let (z, _) = operator.regression.solve(&b, to - from, run, "measuring")?;
+                let e = operator.padded(labels.columns(from, to));
+                let b = operator.right_side(&e, to - from, run, "measuring")?;
+                let (z, _) = operator.regression.solve(b.clone(), to - from, operator.spare, run, "measuring")?;
                 // Column by column, so that the width of panels does not show.
                 dot(b.view(), z.view()).into_iter().take(to - from).for_each(|mu| energy += mu);
+                [e, b, z].into_iter().for_each(|done| operator.spare.give(done));
             }
             Ok(energy)
         })

@@ -2,12 +2,14 @@
 //!
 //! R is diagonal: the real ridge ρ for every feature and, in the default convention, 0 for the constant one.
 
+use std::cell::RefCell;
+
 use super::operator::panel_name;
 use super::params::{Preconditioner, Rembrandt, RidgeConvention};
 use crate::csr::CsrRef;
 use crate::data::{Examples, Moments, Side};
-use crate::kernel::columns::{scale_rows, sweep};
-use crate::matrix::{MatMut, MatRef, Matrix};
+use crate::kernel::columns::{dot, multiply_rows, sweep};
+use crate::matrix::{MatMut, MatRef, Matrix, Spare};
 use crate::solve::cg::{self, Stop, System};
 use crate::solve::direct::Cholesky;
 use crate::{Error, Result, Run, kernel};
@@ -128,17 +130,25 @@ impl<'a> Regression<'a> {
         }
     }
 
-    /// Solves (XᵀWX + R) Z = B; with no steps at all, the preconditioner alone stands for the inverse. Only the first `width` columns of B are not padding, and count as work.
-    pub fn solve(&self, b: &Matrix, width: usize, run: &mut Run<'_>, stage: &'static str) -> Result<(Matrix, Cost)> {
+    /// Solves (XᵀWX + R) Z = B; with no steps at all, the preconditioner alone stands for the inverse. Only the first
+    /// `width` columns of B are not padding, and count as work.
+    pub fn solve(
+        &self,
+        mut b: Matrix,
+        width: usize,
+        spare: &Spare,
+        run: &mut Run<'_>,
+        stage: &'static str,
+    ) -> Result<(Matrix, Cost)> {
         if let Some(cholesky) = &self.cholesky {
-            return Ok((cholesky.solve(b), Cost::default()));
+            return Ok((cholesky.solve(&b), Cost::default()));
         }
-        let mut z = Matrix::zeros(b.rows(), b.cols());
         if self.stop.steps == 0 {
             let inverse = &self.inverse;
-            sweep([z.view_mut()], [b.view()], 0, |rows, [z], [b], _| scale_rows(z, &inverse[rows], b));
-            return Ok((z, Cost::default()));
+            sweep([b.view_mut()], [], 0, |rows, [b], [], _| multiply_rows(b, &inverse[rows]));
+            return Ok((b, Cost::default()));
         }
+        let run = RefCell::new(run);
         let mut product = |p: MatRef<'_>, q: MatMut<'_>| match self.gram {
             Some(gram) => {
                 gram.multiply(p, q);
@@ -146,12 +156,28 @@ impl<'a> Regression<'a> {
             }
             None => {
                 self.data.cross(Side::X, Side::X, p, q)?;
-                run.advance(stage, 2 * width as u64)
+                run.borrow_mut().advance(stage, 2 * width as u64)
             }
         };
-        let system = System { product: &mut product, ridge: &self.ridge, inverse: &self.inverse };
-        let outcome = cg::solve(system, b, &mut z, self.stop)?;
-        let steps: usize = if self.gram.is_some() { 0 } else { outcome.steps.iter().sum() };
-        Ok((z, Cost { half_passes: 2.0 * steps as f64, guarded: outcome.guarded }))
+        let mut squares = |p: MatRef<'_>| match self.gram {
+            Some(gram) => {
+                let mut q = Matrix::zeros(p.rows(), p.cols());
+                gram.multiply(p, q.view_mut());
+                Ok(dot(p, q.view()))
+            }
+            None => {
+                let squares = self.data.squares(p)?;
+                run.borrow_mut().advance(stage, width as u64)?;
+                Ok(squares)
+            }
+        };
+        let (ridge, inverse) = (&self.ridge[..], &self.inverse[..]);
+        let system = System { product: &mut product, squares: &mut squares, ridge, inverse };
+        let (z, outcome) = cg::solve(system, b, self.stop, spare)?;
+        // A column that ended before the others had no use for its share of what came after, but the last step of all
+        // that took every one of them was a cheaper one.
+        let of_column = |steps: &usize| 2 * steps - usize::from(*steps == self.stop.steps);
+        let half_passes = if self.gram.is_some() { 0 } else { outcome.steps.iter().map(of_column).sum() };
+        Ok((z, Cost { half_passes: half_passes as f64, guarded: outcome.guarded }))
     }
 }

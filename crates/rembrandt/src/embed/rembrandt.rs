@@ -26,7 +26,7 @@ use super::regression::{Gram, Problem, Regression};
 use super::report::Embedding;
 use crate::data::adapt::{Adapted, Change, weighted_sum};
 use crate::data::{Examples, Moments, Occurring, Side};
-use crate::matrix::Matrix;
+use crate::matrix::{Matrix, Spare};
 use crate::solve::cg::Stop;
 use crate::solve::orth::{self, Thin};
 use crate::solve::random;
@@ -173,7 +173,7 @@ impl Rembrandt {
         let regression = Regression::new(&problem, lambda, stop)?;
         // A factorisation solves all columns at once, so that their grouping cannot show in the result.
         let panel = if direct { usize::MAX } else { self.panel };
-        f(&problem, &Operator { data, regression: &regression, panel }, run)
+        f(&problem, &Operator { data, regression: &regression, panel, spare: &Spare::default() }, run)
     }
 
     /// The embedding of the labels: the directions with the most energy, and random ones orthogonal to them as far as

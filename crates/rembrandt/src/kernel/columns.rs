@@ -227,6 +227,17 @@ pub fn scale_rows(y: MatMut<'_>, s: &[f32], x: MatRef<'_>) {
     update(y, x, Change::ScaleRows(s));
 }
 
+/// yᵢⱼ ← sᵢ yᵢⱼ, a factor for each row.
+///
+/// # Panics
+/// If there is not one factor for each row.
+pub fn multiply_rows(mut y: MatMut<'_>, s: &[f32]) {
+    assert_eq!(s.len(), y.rows(), "one factor for each row");
+    for (i, s) in s.iter().enumerate() {
+        y.row_mut(i).iter_mut().for_each(|y| *y *= s);
+    }
+}
+
 /// yᵢⱼ ← yᵢⱼ + sᵢ fⱼ xᵢⱼ, a factor for each row and one for each column.
 ///
 /// # Panics

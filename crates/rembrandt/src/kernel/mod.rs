@@ -63,7 +63,7 @@ pub fn gather_transposed(a: TransposeRef<'_>, v: MatRef<'_>, out: MatMut<'_>) {
     run(Level::best(), Gather { lists, z: v, store: Add { ids: a.ids, first: 0 }, out });
 }
 
-/// Memory for [`cross_chunk`], kept from chunk to chunk.
+/// Memory for [`cross_chunk`] and [`add_squares`], kept from chunk to chunk.
 #[derive(Debug)]
 pub struct Scratch(Matrix);
 
@@ -71,6 +71,14 @@ impl Scratch {
     /// No memory yet; it grows to the largest chunk.
     pub fn new() -> Scratch {
         Scratch(Matrix::zeros(0, TILE))
+    }
+
+    /// Room for one tile, with whatever was left in it.
+    fn part(&mut self, rows: usize, width: usize) -> MatMut<'_> {
+        if self.0.rows() < rows {
+            self.0 = Matrix::zeros(rows, TILE);
+        }
+        MatMut::new(rows, width, width, &mut self.0.as_mut_slice()[..rows * width])
     }
 }
 
@@ -96,15 +104,30 @@ pub fn cross_chunk(
 ) {
     assert_eq!(z.cols(), out.cols(), "columns of the output");
     let rows = b.rows();
-    if scratch.0.rows() < rows {
-        scratch.0 = Matrix::zeros(rows, TILE);
-    }
-    let buffer = scratch.0.as_mut_slice();
     for from in (0..z.cols()).step_by(TILE) {
         let to = (from + TILE).min(z.cols());
-        let mut product = MatMut::new(rows, to - from, to - from, &mut buffer[..rows * (to - from)]);
+        let mut product = scratch.part(rows, to - from);
         gather(b, weights, z.columns(from, to), product.reborrow());
         gather_transposed(a, product.as_ref(), out.reborrow().into_columns(from, to));
+    }
+}
+
+/// sumsⱼ ← sumsⱼ + Σ weightᵢ (Bz)ᵢⱼ² over the rows of one chunk.
+///
+/// # Panics
+/// As [`gather`] does, or if there is not one sum for each column.
+pub fn add_squares(b: CsrRef<'_>, weights: Option<&[f32]>, z: MatRef<'_>, scratch: &mut Scratch, sums: &mut [f64]) {
+    assert_eq!(sums.len(), z.cols(), "one sum for each column");
+    let rows = b.rows();
+    for (from, sums) in (0..).step_by(TILE).zip(sums.chunks_mut(TILE)) {
+        let mut product = scratch.part(rows, sums.len());
+        gather(b, None, z.columns(from, from + sums.len()), product.reborrow());
+        let product = product.as_ref();
+        let squares = columns::sweep([], [product], sums.len(), |rows, [], [product], sums| match weights {
+            Some(weights) => columns::add_dot_scaled(product, &weights[rows], product, sums),
+            None => columns::add_dot(product, product, sums),
+        });
+        sums.iter_mut().zip(squares).for_each(|(sum, square)| *sum += square);
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::{Error, Result};
 
 /// Raised whenever pieces mean something else than before, though all parameters are the same.
-const FORMAT: u32 = 4;
+const FORMAT: u32 = 5;
 /// Values longer than this are not shown.
 const SHOWN: usize = 40;
 

@@ -15,7 +15,7 @@
 //! harmless.
 
 use crate::kernel::columns;
-use crate::matrix::{MatMut, MatRef, Matrix};
+use crate::matrix::{MatMut, MatRef, Matrix, Spare};
 use crate::{Error, Result};
 
 /// Curvatures this much below the largest one seen are rounding errors of `f32` products. Dividing by one of them
@@ -60,21 +60,24 @@ struct Column {
 pub(crate) struct System<'a> {
     /// Writes A₀·P.
     pub product: &'a mut dyn FnMut(MatRef<'_>, MatMut<'_>) -> Result<()>,
+    /// pᵀA₀p of each column.
+    pub squares: &'a mut dyn FnMut(MatRef<'_>) -> Result<Vec<f64>>,
     /// A = A₀ + diag(ridge).
     pub ridge: &'a [f32],
     /// The preconditioner: about the inverse of A's diagonal.
     pub inverse: &'a [f32],
 }
 
-/// Solves A Z = B from Z = 0. `z` is overwritten.
-pub(crate) fn solve(system: System<'_>, b: &Matrix, z: &mut Matrix, stop: Stop) -> Result<Outcome> {
-    let System { product, ridge, inverse } = system;
+/// Solves A Z = B from Z = 0.
+///
+/// The last step has no use for a residual, hence none for A·p: the curvature pᵀAp is enough, at half of the price.
+pub(crate) fn solve(system: System<'_>, b: Matrix, stop: Stop, spare: &Spare) -> Result<(Matrix, Outcome)> {
+    let System { product, squares, ridge, inverse } = system;
     let (rows, width) = (b.rows(), b.cols());
-    assert_eq!((z.rows(), z.cols(), ridge.len(), inverse.len()), (rows, width, rows, rows), "sizes do not fit");
-    z.as_mut_slice().fill(0.0);
-    let mut r = b.clone();
-    let mut p = Matrix::zeros(rows, width);
-    let mut q = Matrix::zeros(rows, width);
+    assert_eq!((ridge.len(), inverse.len()), (rows, rows), "sizes do not fit");
+    let mut r = b;
+    let [mut z, mut p, mut q] = [(); 3].map(|()| spare.take(rows, width));
+    columns::sweep([z.view_mut()], [], 0, |_, [mut z], [], _| z.fill(0.0));
 
     // s = r/M, p = s.
     let rs = columns::sweep([p.view_mut()], [r.view()], width, |rows, [mut p], [r], sums| {
@@ -95,6 +98,19 @@ pub(crate) fn solve(system: System<'_>, b: &Matrix, z: &mut Matrix, stop: Stop) 
         if !columns.iter().any(|c| c.active) {
             break;
         }
+        if step == stop.steps {
+            let mut curvature = squares(p.view())?;
+            let sums = columns::sweep([], [p.view(), r.view()], 2 * width, |rows, [], [p, r], sums| {
+                let (ridged, descent) = sums.split_at_mut(width);
+                columns::add_dot_scaled(p, &ridge[rows], p, ridged);
+                columns::add_dot(p, r, descent);
+            });
+            let (ridged, descent) = sums.split_at(width);
+            curvature.iter_mut().zip(ridged).for_each(|(curvature, ridged)| *curvature += ridged);
+            let alpha = lengths(&mut columns, &curvature, descent);
+            columns::sweep([z.view_mut()], [p.view()], 0, |_, [z], [p], _| columns::add_multiple(z, &alpha, p));
+            break;
+        }
         product(p.view(), q.view_mut())?;
         // pᵀAp and pᵀr, where q is A₀p so far.
         let sums = columns::sweep([], [p.view(), q.view(), r.view()], 2 * width, |rows, [], [p, q, r], sums| {
@@ -104,13 +120,7 @@ pub(crate) fn solve(system: System<'_>, b: &Matrix, z: &mut Matrix, stop: Stop) 
             columns::add_dot(p, r, descent);
         });
         let (curvature, descent) = sums.split_at(width);
-        let measured = curvature.iter().zip(descent);
-        let alpha: Vec<f32> = columns.iter_mut().zip(measured).map(|(c, (pap, pr))| c.step(*pap, *pr)).collect();
-        if step == stop.steps {
-            // Nobody will ask for the residual.
-            columns::sweep([z.view_mut()], [p.view()], 0, |_, [z], [p], _| columns::add_multiple(z, &alpha, p));
-            break;
-        }
+        let alpha = lengths(&mut columns, curvature, descent);
         let minus: Vec<f32> = alpha.iter().map(|a| -a).collect();
 
         // z ← z + αp, r ← r − αAp, and the new rᵀs.
@@ -127,8 +137,14 @@ pub(crate) fn solve(system: System<'_>, b: &Matrix, z: &mut Matrix, stop: Stop) 
             columns::scale_rows_multiply_add(p, &inverse[rows], &beta, r);
         });
     }
+    [r, p, q].into_iter().for_each(|done| spare.give(done));
     let steps = columns.iter().map(|c| c.steps).collect();
-    Ok(Outcome { steps, guarded: columns.iter().filter(|c| c.guarded).count() })
+    Ok((z, Outcome { steps, guarded: columns.iter().filter(|c| c.guarded).count() }))
+}
+
+/// The lengths of the next step of all columns, from their pᵀAp and pᵀr.
+fn lengths(columns: &mut [Column], curvature: &[f64], descent: &[f64]) -> Vec<f32> {
+    columns.iter_mut().zip(curvature.iter().zip(descent)).map(|(c, (pap, pr))| c.step(*pap, *pr)).collect()
 }
 
 impl Column {
@@ -184,12 +200,27 @@ mod tests {
         }
     }
 
+    fn squares(diagonal: Vec<f32>) -> impl FnMut(MatRef<'_>) -> Result<Vec<f64>> {
+        let mut product = product(diagonal);
+        move |p| {
+            let mut q = Matrix::zeros(p.rows(), p.cols());
+            product(p, q.view_mut())?;
+            Ok(columns::dot(p, q.view()))
+        }
+    }
+
     fn run(diagonal: &[f32], b: &Matrix, stop: Stop) -> (Matrix, Outcome) {
         let n = diagonal.len();
-        let mut z = Matrix::from_fn(n, b.cols(), |_, _| f32::NAN);
-        let system = System { product: &mut product(diagonal.to_vec()), ridge: &vec![0.0; n], inverse: &vec![1.0; n] };
-        let outcome = solve(system, b, &mut z, stop).unwrap();
-        (z, outcome)
+        let system = System {
+            product: &mut product(diagonal.to_vec()),
+            squares: &mut squares(diagonal.to_vec()),
+            ridge: &vec![0.0; n],
+            inverse: &vec![1.0; n],
+        };
+        // What was left in spare matrices must not matter.
+        let spare = Spare::default();
+        (0..3).for_each(|_| spare.give(Matrix::from_fn(n, b.cols(), |_, _| f32::NAN)));
+        solve(system, b.clone(), stop, &spare).unwrap()
     }
 
     /// φ of each column, in `f64`.
@@ -268,8 +299,13 @@ mod tests {
     #[test]
     fn numbers_too_large_are_refused() {
         let b = Matrix::from_fn(3, 1, |_, _| f32::INFINITY);
-        let system = System { product: &mut product(vec![1.0; 3]), ridge: &[0.0; 3], inverse: &[1.0; 3] };
-        let error = solve(system, &b, &mut Matrix::zeros(3, 1), Stop { steps: 3, tolerance: 0.0 }).unwrap_err();
+        let system = System {
+            product: &mut product(vec![1.0; 3]),
+            squares: &mut squares(vec![1.0; 3]),
+            ridge: &[0.0; 3],
+            inverse: &[1.0; 3],
+        };
+        let error = solve(system, b, Stop { steps: 3, tolerance: 0.0 }, &Spare::default()).unwrap_err();
         assert!(error.to_string().contains("too large"));
     }
 }
