@@ -82,6 +82,7 @@ pub mod reproduce;
 mod run;
 pub mod shortlist;
 pub mod solve;
+mod straight;
 mod sums;
 pub mod train;
 pub mod tree;

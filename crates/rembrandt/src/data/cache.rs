@@ -6,7 +6,7 @@
 //! a file that has a name is whole; the end mark and the checksums catch what happens to it afterwards.
 
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -18,7 +18,8 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::chunk::Chunk;
 use super::names::Names;
 use super::{Shape, Side};
-use crate::{Error, Result, mapped};
+use crate::straight::Straight;
+use crate::{Error, Result, atomic, mapped};
 
 #[cfg(target_endian = "big")]
 compile_error!("cache files hold little-endian words and are mapped as they are");
@@ -61,30 +62,35 @@ struct Footer {
 /// Writes a cache file chunk by chunk.
 pub(crate) struct CacheWriter {
     path: PathBuf,
-    file: BufWriter<NamedTempFile>,
+    file: NamedTempFile,
+    /// What leads to the file; flushed once, at the end.
+    out: Box<dyn Write>,
     offset: u64,
     footer: Footer,
 }
 
 impl CacheWriter {
+    /// For a file that is likely to be read at once: the system keeps it in memory.
     pub fn create(path: &Path) -> Result<CacheWriter> {
-        let file = crate::atomic::temporary(path)?;
-        let mut writer = CacheWriter {
-            path: path.to_owned(),
-            file: BufWriter::with_capacity(1 << 20, file),
-            offset: 0,
-            footer: Footer::default(),
-        };
+        CacheWriter::with(path, |file| {
+            Ok(Box::new(BufWriter::with_capacity(1 << 20, file.as_file().try_clone()?)) as Box<dyn Write>)
+        })
+    }
+
+    /// For a file that may be larger than memory, as fast as the disk takes it.
+    pub fn create_straight(path: &Path) -> Result<CacheWriter> {
+        CacheWriter::with(path, |file| Ok(Box::new(Straight::new(file.as_file(), file.path())?) as Box<dyn Write>))
+    }
+
+    fn with(path: &Path, out: impl Fn(&NamedTempFile) -> io::Result<Box<dyn Write>>) -> Result<CacheWriter> {
+        let file = atomic::temporary(path)?;
+        let out = out(&file).map_err(Error::io(path))?;
+        let mut writer = CacheWriter { path: path.to_owned(), file, out, offset: 0, footer: Footer::default() };
         let mut head = [0; ALIGN as usize];
         head[..12].copy_from_slice(MAGIC);
         head[12..16].copy_from_slice(&VERSION.to_le_bytes());
         writer.put(&head)?;
         Ok(writer)
-    }
-
-    /// The file as it is so far, but for what is still to be passed on.
-    pub fn file(&self) -> &File {
-        self.file.get_ref().as_file()
     }
 
     pub fn chunk(&mut self, words: &[u32]) -> Result<()> {
@@ -111,8 +117,8 @@ impl CacheWriter {
         }
         trailer.extend_from_slice(END);
         self.put(&trailer)?;
-        let file = self.file.into_inner().map_err(|e| Error::io(&self.path)(e.into_error()))?;
-        crate::atomic::persist(file, &self.path)
+        self.out.flush().map_err(Error::io(&self.path))?;
+        atomic::persist(self.file, &self.path)
     }
 
     /// A side without columns has no names: an empty text would read as one empty name.
@@ -130,7 +136,7 @@ impl CacheWriter {
 
     fn put(&mut self, bytes: &[u8]) -> Result<()> {
         self.offset += bytes.len() as u64;
-        self.file.write_all(bytes).map_err(Error::io(&self.path))
+        self.out.write_all(bytes).map_err(Error::io(&self.path))
     }
 }
 

@@ -26,6 +26,8 @@ pub(crate) struct Transpose {
     /// Where the next entry of each range, and of each id of one range, goes.
     next: Vec<u32>,
     next_id: Vec<u32>,
+    /// A bit for each id of one range, set if it occurs.
+    occurring: Vec<u64>,
 }
 
 impl Transpose {
@@ -70,12 +72,14 @@ impl Transpose {
             (*next, start) = (start, start + *next);
         }
         self.entries.resize(a.nnz(), 0);
+        // As slices of their own they are known not to move while they are written.
+        let (entries, next) = (&mut self.entries[..], &mut self.next[..]);
         let within = (1u32 << shift) - 1;
         for row in 0..a.rows() {
             let at = a.ptr[row] as usize..a.ptr[row + 1] as usize;
             let mut send = |id: u32, value: u32| {
-                let next = &mut self.next[(id >> shift) as usize];
-                self.entries[*next as usize] = u64::from(id & within) << 48 | (row as u64) << 32 | u64::from(value);
+                let next = &mut next[(id >> shift) as usize];
+                entries[*next as usize] = u64::from(id & within) << 48 | (row as u64) << 32 | u64::from(value);
                 *next += 1;
             };
             match row_values {
@@ -106,35 +110,43 @@ impl Transpose {
             }
             return;
         }
-        let next = &mut self.next_id;
-        next.clear();
-        next.resize(width, 0);
-        entries.iter().for_each(|entry| next[(entry >> 48) as usize] += 1);
-        // Every id is written to the next free place, and one that does not occur is written over.
-        let (mut start, mut len) = (0, self.ids.len());
-        let most = len + width.min(entries.len());
-        self.ids.resize(most + 1, 0);
-        self.ptr.resize(most + 2, 0);
-        for (id, next) in next.iter_mut().enumerate() {
-            let count = *next;
-            *next = start;
-            start += count;
-            self.ids[len] = first + id as u32;
-            self.ptr[len + 1] = from as u32 + start;
-            len += usize::from(count > 0);
+        let (next, occurring) = (zeros(&mut self.next_id, width), zeros(&mut self.occurring, width.div_ceil(64)));
+        for id in entries.iter().map(|entry| (entry >> 48) as usize) {
+            next[id] += 1;
+            occurring[id / 64] |= 1 << (id % 64);
         }
-        self.ids.truncate(len);
-        self.ptr.truncate(len + 1);
-        for entry in entries {
-            let next = &mut next[(*entry >> 48) as usize];
-            let at = *next as usize;
-            *next += 1;
-            rows[at] = (*entry >> 32) as u16;
-            if let Some(value) = values.get_mut(at) {
-                *value = f32::from_bits(*entry as u32);
+        let mut start = 0;
+        for (id, occurring) in (0..).step_by(64).zip(&*occurring) {
+            let mut rest = *occurring;
+            while rest != 0 {
+                let id = id + rest.trailing_zeros();
+                rest &= rest - 1;
+                let next = &mut next[id as usize];
+                (*next, start) = (start, start + *next);
+                self.ids.push(first + id);
+                self.ptr.push(from as u32 + start);
             }
         }
+        let mut place = |entry: u64| {
+            let next = &mut next[(entry >> 48) as usize];
+            let at = *next as usize;
+            *next += 1;
+            rows[at] = (entry >> 32) as u16;
+            at
+        };
+        if self.valued {
+            entries.iter().for_each(|entry| values[place(*entry)] = f32::from_bits(*entry as u32));
+        } else {
+            entries.iter().for_each(|entry| _ = place(*entry));
+        }
     }
+}
+
+/// So many zeros, in memory that is kept.
+fn zeros<T: Copy + Default>(memory: &mut Vec<T>, len: usize) -> &mut [T] {
+    memory.clear();
+    memory.resize(len, T::default());
+    memory
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Which vector instructions to use: found out when the program runs, so one binary serves every machine.
 
 /// A computation that is compiled once for each set of vector instructions.
-pub(super) trait Work {
+pub(crate) trait Work {
     /// Runs it. `FMA` tells whether multiply-adds are fused.
     ///
     /// Implementations are `#[inline(always)]`, and so is what they call: only then is their code compiled with the
@@ -11,7 +11,7 @@ pub(super) trait Work {
 
 /// A set of vector instructions that this processor has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Level(Kind);
+pub(crate) struct Level(Kind);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
@@ -28,7 +28,7 @@ const FUSED: bool = cfg!(any(target_arch = "aarch64", target_feature = "fma"));
 
 impl Level {
     /// The widest instructions of this processor.
-    pub(super) fn best() -> Level {
+    pub(crate) fn best() -> Level {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
             // Code for AVX-512F may use AVX2 and FMA as well.
@@ -40,7 +40,7 @@ impl Level {
 
     /// Every level of this processor whose multiply-adds are fused: all of them give the same bits.
     #[cfg(test)]
-    pub(super) fn fused() -> Vec<Level> {
+    pub(crate) fn fused() -> Vec<Level> {
         #[cfg(target_arch = "x86_64")]
         return match Level::best().0 {
             Kind::Avx512 => vec![Level(Kind::Avx2), Level(Kind::Avx512)],
@@ -53,10 +53,10 @@ impl Level {
 
     /// The level of every processor.
     #[cfg(test)]
-    pub(super) const PORTABLE: Level = Level(Kind::Portable);
+    pub(crate) const PORTABLE: Level = Level(Kind::Portable);
 
     /// Runs `work` with these instructions.
-    pub(super) fn run(self, work: impl Work) {
+    pub(crate) fn run(self, work: impl Work) {
         match self.0 {
             Kind::Portable => work.run::<FUSED>(),
             // SAFETY: a level of this kind is made only after the processor was seen to have AVX2 and FMA.

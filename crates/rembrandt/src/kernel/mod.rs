@@ -21,7 +21,7 @@ pub(crate) mod adam;
 pub mod columns;
 pub(crate) mod dots;
 pub mod elementwise;
-mod level;
+pub(crate) mod level;
 #[cfg(test)]
 mod tests;
 mod tile;

@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
-use super::bag::Bag;
-use super::draw::{Draw, Zipf, below, chance, exp, hash, log2};
-use super::{COMPANIONS, Generator, LABEL_WORDS, OF_SUBJECT, OF_TOPIC, Part, ROUNDS, SPREAD, TOPIC_WORDS};
+use super::draw::{Draw, DrawRanks, Zipf, chance, exp, hash};
+use super::words::{DrawWords, Sources, Words};
+use super::{COMPANIONS, Generator, LABEL_WORDS, OF_SUBJECT, OF_TOPIC, Part, SPREAD, TOPIC_WORDS};
 use crate::data::Rows;
+use crate::kernel::level::Level;
 
 /// What a hash or a draw is for: the same numbers must not serve two purposes.
 const COMPANION: u64 = 1;
@@ -16,9 +17,6 @@ const EXAMPLE: u64 = 4;
 /// The lower half of what is drawn.
 const LOW: u64 = u32::MAX as u64;
 
-/// The binary digits that decide where a word comes from. Its rank comes from those above.
-const SOURCE_BITS: u64 = 16;
-
 /// Makes examples, in memory of its own.
 pub struct Maker {
     generator: Generator,
@@ -28,15 +26,11 @@ pub struct Maker {
     keys: [u64; 5],
     labels: Zipf,
     companions: Zipf,
-    /// Ranks of words of a subject, of a topic and of the language.
-    ranks: [Zipf; 3],
-    /// Below these, the source of a word is its subject, or its topic.
-    sources: [u64; 2],
     noise: u64,
     companion: u64,
-    bag: Bag,
-    words: Vec<u32>,
-    values: Vec<f32>,
+    sources: Sources,
+    words: Words,
+    level: Level,
 }
 
 impl Maker {
@@ -45,7 +39,6 @@ impl Maker {
         // Each companion with the same probability: the mean is what was asked for, but for noise that hits a label twice.
         let companions = COMPANIONS.min(topic_size - 1);
         let likely = if companions == 0 { 0.0 } else { (generator.labels - 1.0) / companions as f64 };
-        let of = |share: f64| (share * (1u64 << SOURCE_BITS) as f64).round() as u64;
         Maker {
             generator: *generator,
             topics: topics as u32,
@@ -53,13 +46,11 @@ impl Maker {
             keys: [0, COMPANION, SUBJECT_WORD, TOPIC_WORD, EXAMPLE].map(|kind| hash(hash(0, generator.seed), kind)),
             labels: Zipf::new(generator.shape.c),
             companions: Zipf::new(topic_size),
-            ranks: [LABEL_WORDS, TOPIC_WORDS, d].map(Zipf::new),
-            sources: [of(OF_SUBJECT), of(OF_SUBJECT + OF_TOPIC)],
             noise: chance(generator.noise),
             companion: chance(likely),
-            bag: Bag::new(d),
-            words: Vec::new(),
-            values: Vec::new(),
+            sources: Sources::new([LABEL_WORDS, TOPIC_WORDS, d], [OF_SUBJECT, OF_TOPIC]),
+            words: Words::default(),
+            level: Level::best(),
         }
     }
 
@@ -74,7 +65,7 @@ impl Maker {
             told += u64::from(labels[..len].contains(&subject));
             rows.y.push_row(&labels[..len], &[1.0; 1 + COMPANIONS][..len]);
             self.draw_words(subject, &mut draw);
-            rows.x.push_row(&self.words, &self.values);
+            rows.x.push_row(self.words.words(), self.words.values());
         }
         told
     }
@@ -110,16 +101,14 @@ impl Maker {
 
     /// The companions of a label, and how many there are: others of its topic, the frequent ones more likely.
     fn companions(&self, label: u32) -> ([u32; COMPANIONS], usize) {
-        let mut draw = Draw::new(self.keys[COMPANION as usize], u64::from(label));
+        let draw = &Draw::new(self.keys[COMPANION as usize], u64::from(label));
         let (size, own, topic) = (self.topic_size, (label / self.topics) as usize, label % self.topics);
         let (mut companions, count) = ([0; COMPANIONS], COMPANIONS.min(size - 1));
+        self.level.run(DrawRanks { law: self.companions, draw, ranks: &mut companions[..] });
         // Places in the topic that are taken, and the label's own; a topic has fewer than twice its average.
         let mut taken = 1u128 << own;
-        let mut bits = 0;
-        for (i, companion) in companions[..count].iter_mut().enumerate() {
-            // Two ranks of a few dozen from one draw.
-            bits = if i % 2 == 0 { draw.bits() } else { bits << 32 };
-            let mut at = self.companions.at(bits) as usize;
+        for companion in &mut companions[..count] {
+            let mut at = *companion as usize;
             // Whoever is taken already is followed by the next of the topic.
             while taken >> at & 1 == 1 {
                 at = if at + 1 == size { 0 } else { at + 1 };
@@ -135,35 +124,9 @@ impl Maker {
         let d = self.generator.shape.d;
         let scatter = exp(SPREAD * draw.normal() - SPREAD * SPREAD / 2.0);
         let count = ((self.generator.nnz * scatter).round() as usize).clamp(1, d.div_ceil(2));
-        // Words of a label or a topic are any of the language, rare ones as likely as frequent ones.
         let of_subject = hash(self.keys[SUBJECT_WORD as usize], u64::from(subject));
         let of_topic = hash(self.keys[TOPIC_WORD as usize], u64::from(subject % self.topics));
-        let keys = [of_subject, of_topic, 0];
-        self.bag.clear(count);
-        // Draws that hit a word again make it heavier, and others take their place, but not for ever.
-        for _ in 0..ROUNDS {
-            // All words of a round are drawn before the first goes to its place: where it goes is anyone's guess, and each
-            // wrong guess of the processor would cost the draws that it had begun.
-            self.words.clear();
-            for _ in self.bag.len()..count {
-                let bits = draw.bits();
-                let digits = bits & ((1 << SOURCE_BITS) - 1);
-                let source = usize::from(digits >= self.sources[0]) + usize::from(digits >= self.sources[1]);
-                let rank = self.ranks[source].at(bits);
-                let word = below(hash(keys[source], u64::from(rank)), d as u64) as u32;
-                self.words.push(if source == 2 { rank } else { word });
-            }
-            self.bag.add(&self.words);
-        }
-        self.bag.take(&mut self.words, &mut self.values);
-        let mut squares = [0f32; 8];
-        for (words, values) in self.words.chunks(8).zip(self.values.chunks_mut(8)) {
-            for ((word, value), square) in words.iter().zip(values).zip(&mut squares) {
-                *value *= log2(*word);
-                *square += *value * *value;
-            }
-        }
-        let length = squares.iter().sum::<f32>().sqrt();
-        self.values.iter_mut().for_each(|value| *value /= length);
+        let (words, sources, keys) = (&mut self.words, &self.sources, [of_subject, of_topic]);
+        self.level.run(DrawWords { words, sources, keys, draw, count });
     }
 }

@@ -14,17 +14,18 @@
 //!
 //! Making data up should take no longer than writing them, which leaves some tens of cycles for a word. So there is nothing
 //! between the draws and the file that costs more: random numbers are a counter that is mixed, powers and logarithms are
-//! polynomials, words are in order as soon as they are drawn (`bag.rs`), and one thread writes while the others make.
+//! polynomials, words are drawn, sorted and weighed without branches (`words.rs`), and one thread writes while the others
+//! make, past the memory in which the system keeps files (`straight.rs`).
 //!
 //! Whoever knows the subject of an example predicts it, and is right unless noise has replaced it. That is as good as
 //! any classifier can be, and what it comes to on the examples made is reported as the best precision at 1
 //! ([`Generated::best_p1`]).
 
-mod bag;
 mod draw;
 mod make;
 mod pipeline;
 mod text;
+mod words;
 mod write;
 
 use serde::{Deserialize, Serialize};
@@ -47,8 +48,6 @@ const OF_SUBJECT: f64 = 0.15;
 const OF_TOPIC: f64 = 0.35;
 /// How much lengths of examples differ: the standard deviation of their logarithm.
 const SPREAD: f64 = 0.5;
-/// How often words are drawn for the places of those that came twice.
-const ROUNDS: usize = 3;
 
 /// What data to make. Plain data; checked before any work.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -10,7 +10,7 @@ use crate::data::cache::CacheWriter;
 use crate::data::chunk::{CHUNK_ENTRIES, CHUNK_ROWS, ChunkBuilder};
 use crate::data::names::Names;
 use crate::data::{Rows, Shape};
-use crate::early::Early;
+use crate::straight::Straight;
 use crate::{Error, Result, Run, atomic};
 
 /// Examples that are made before they go on: they should stay in the caches until then.
@@ -54,30 +54,23 @@ impl Generator {
         run.begin(n as u64);
         match as_what {
             GeneratedAs::Text => {
-                let mut found = Generated::default();
-                atomic::write_file(path, |out| {
-                    writeln!(out, "{} {} {}", shape.n, shape.d, shape.c).map_err(Error::io(path))?;
-                    let mut early = Early::new(out.get_ref()).map_err(Error::io(path))?;
-                    found = self.pieces(part, n, BATCH * BATCHES, run, |text: &Text| {
-                        out.write_all(&text.0).map_err(Error::io(path))?;
-                        early.wrote(text.0.len());
-                        Ok(())
-                    })?;
-                    early.finish().map_err(Error::io(path))
+                let file = atomic::temporary(path)?;
+                let mut out = Straight::new(file.as_file(), file.path()).map_err(Error::io(path))?;
+                writeln!(out, "{} {} {}", shape.n, shape.d, shape.c).map_err(Error::io(path))?;
+                let found = self.pieces(part, n, BATCH * BATCHES, run, |text: &Text| {
+                    out.write_all(&text.0).map_err(Error::io(path))
                 })?;
+                out.flush().map_err(Error::io(path))?;
+                atomic::persist(file, path)?;
                 Ok(found)
             }
             GeneratedAs::Cache => {
-                let mut writer = CacheWriter::create(path)?;
-                let mut early = Early::new(writer.file()).map_err(Error::io(path))?;
+                let mut writer = CacheWriter::create_straight(path)?;
                 // A piece is a chunk; fewer examples if they are long, for the sake of memory.
                 let rows = CHUNK_ENTRIES as f64 / 2.0 / (self.nnz + self.labels);
                 let found = self.pieces(part, n, (rows as usize).clamp(1, CHUNK_ROWS), run, |blocks: &Blocks| {
-                    blocks.full.iter().try_for_each(|block| writer.chunk(block))?;
-                    early.wrote(4 * blocks.full.iter().map(Vec::len).sum::<usize>());
-                    Ok(())
+                    blocks.full.iter().try_for_each(|block| writer.chunk(block))
                 })?;
-                early.finish().map_err(Error::io(path))?;
                 writer.finish(shape, &Names::default())?;
                 Ok(found)
             }
