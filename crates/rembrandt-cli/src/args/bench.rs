@@ -54,13 +54,15 @@ pub struct ScalingArgs {
 #[derive(Args)]
 #[command(after_help = "Example:\n  rembrandt bench predict model.rmb test.txt.zst --probes 16,32,64,128")]
 pub struct PredictBenchArgs {
-    /// Model file with lists of likely labels: `rembrandt shortlist` gives them to one that has none
+    /// Model file. One with lists of likely labels (`rembrandt shortlist` makes them) is measured with and without
+    /// them, any other as it is
     pub model: PathBuf,
     /// Labelled examples; - for standard input
     pub test: PathBuf,
     /// Labels read from the list of each feature, separated by commas; four times as many are scored
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "16,32,64,128")]
-    pub probes: Vec<usize>,
+    /// [default: 16,32,64,128]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub probes: Option<Vec<usize>>,
     /// Examples to predict: the first ones that have a label and a feature that the model knows
     #[arg(long, value_name = "N", default_value_t = 2000)]
     pub rows: usize,

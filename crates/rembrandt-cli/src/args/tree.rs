@@ -58,6 +58,10 @@ pub struct TreeArgs {
     /// label-tree: nodes of a level that are followed, 1 for greedy descent [default: 6]
     #[arg(long, value_name = "N")]
     beam: Option<usize>,
+    /// label-tree: of these, nodes are passed over whose score is so much lower than the best, where enough labels are
+    /// below the others [default: 4]
+    #[arg(long, value_name = "NUMBER", value_parser = parse_number)]
+    margin: Option<f64>,
     /// label-tree: dimensions that nodes score examples in [default: the features up to 512 of them, else 100]
     #[arg(long, value_name = "N")]
     rank: Option<usize>,
@@ -71,7 +75,7 @@ const SMOOTHINGS: &[(&str, Smoothing)] = &[("uniform", Smoothing::Uniform), ("ba
 const AFFINITIES: &[(&str, Affinity)] = &[("embedding", Affinity::Embedding), ("confusion", Affinity::Confusion)];
 
 /// Options of the groups of labels that a label tree of several levels has.
-const OF_GROUPS: [&str; 3] = ["branching", "beam", "affinity"];
+const OF_GROUPS: [&str; 4] = ["branching", "beam", "margin", "affinity"];
 
 /// Reads a number that is one.
 fn parse_number(text: &str) -> std::result::Result<f64, String> {
@@ -97,6 +101,7 @@ impl TreeArgs {
             ("smoothing", json!(self.smoothing)),
             ("branching", json!(self.branching)),
             ("beam", json!(self.beam)),
+            ("margin", json!(self.margin)),
             ("rank", json!(self.rank)),
             ("affinity", json!(self.affinity)),
         ];

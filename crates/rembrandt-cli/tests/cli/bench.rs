@@ -62,7 +62,7 @@ fn the_paper_brings_its_settings_unless_told_otherwise() {
 #[test]
 fn models_get_shortlists_which_are_measured_and_can_be_left_aside() {
     let desk = Desk::with_model();
-    let refused = desk.refused("bench predict m.rmb train.txt -q");
+    let refused = desk.refused("bench predict m.rmb train.txt --probes 4 -q");
     assert!(refused.contains("m.rmb: has no lists of likely labels"), "{refused}");
     let made = desk.json("shortlist m.rmb train.txt --held-out train.txt --json -q -o s.rmb");
     assert_eq!(made["shortlist"]["used"], true, "{made}");
@@ -88,4 +88,20 @@ fn models_get_shortlists_which_are_measured_and_can_be_left_aside() {
     assert!(desk.refused("bench predict s.rmb train.txt --rows 0").contains("--rows: "));
     assert!(desk.refused("bench predict s.rmb train.txt --probes 0").contains("--probes: "));
     assert!(desk.refused("shortlist m.rmb - --held-out - -o t.rmb").contains("--held-out: "));
+}
+
+#[test]
+fn models_without_lists_are_timed_as_they_are() {
+    let desk = Desk::with_model();
+    desk.ok("train train.txt --method fastxml --trees 2 -q -o t.rmb");
+    for (model, name, exact) in [("m.rmb", "all labels", true), ("t.rmb", "trees", false)] {
+        let json = desk.json(&format!("bench predict {model} train.txt --rows 50 --singles 5 --json -q"));
+        let results = json["results"].as_array().unwrap();
+        assert_eq!((results.len(), results[0]["exact"].as_bool()), (1, Some(exact)), "{json}");
+        assert!(json["chosen"].is_null() && results[0]["probes"].is_null(), "{json}");
+        assert!(results[0]["microseconds"].as_f64() > Some(0.0), "{json}");
+        assert!(results[0]["microseconds_alone"].as_f64() > Some(0.0), "{json}");
+        let text = desk.ok(&format!("bench predict {model} train.txt --rows 50 --singles 5 -q")).stdout;
+        assert!(text.contains(name) && text.lines().count() == 3, "{text}");
+    }
 }

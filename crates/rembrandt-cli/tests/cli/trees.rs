@@ -83,8 +83,11 @@ fn what_makes_no_sense_is_refused() {
         ("--method label-tree --depth 1 --branching 4", "--branching means nothing to label-tree with --depth 1"),
         ("--method label-tree --beam 2 --depth 1", "--beam means nothing to label-tree with --depth 1"),
         ("--method label-tree --depth 1 --affinity confusion", "--affinity means nothing to label-tree with --depth 1"),
+        ("--method label-tree --depth 1 --margin 4", "--margin means nothing to label-tree with --depth 1"),
+        ("--method lpsr --margin 4", "--margin means nothing to lpsr"),
+        ("--method label-tree --margin nan", "finite"),
         // With groups they mean something, and it is the data that are refused.
-        ("--method label-tree --depth 2 --branching 4 --beam 2 --affinity confusion", "exactly one"),
+        ("--method label-tree --depth 2 --branching 4 --beam 2 --margin 4 --affinity confusion", "exactly one"),
         ("--method fastxml --trees 0", "--trees"),
         ("--trees 4", "--trees is for trees"),
         ("--method fastxml --max-memory 1M", "memory"),

@@ -5,6 +5,7 @@
 //! multiply-adds.
 
 use super::level::{Level, Work};
+use super::select::{lanes, largest_lane};
 
 /// Partial sums of a row: as many as the widest registers hold, so that their order is fixed.
 const LANES: usize = 16;
@@ -41,6 +42,11 @@ pub fn exp_sum(x: &[f32]) -> (f32, f64) {
     let mut found = (f32::NEG_INFINITY, 0.0);
     Level::best().run(ExpSum { x, found: &mut found });
     found
+}
+
+/// Divides by the length, for which squares are summed in double precision; what has none stays as it is.
+pub(crate) fn to_unit_length(x: &mut [f32]) {
+    Level::best().run(UnitLength { x });
 }
 
 /// Words that make one block of normals.
@@ -147,7 +153,7 @@ struct Softmax<'a> {
 impl Work for Softmax<'_> {
     #[inline(always)]
     fn run<const FMA: bool>(self) {
-        let largest = largest(self.x);
+        let largest = largest_lane(lanes(self.x));
         self.x.iter_mut().for_each(|x| *x = exp::<FMA>(*x - largest));
         let mut sums = [0f32; LANES];
         let chunks = self.x.chunks_exact(LANES);
@@ -155,7 +161,7 @@ impl Work for Softmax<'_> {
         for chunk in chunks {
             sums.iter_mut().zip(chunk).for_each(|(s, x)| *s += x);
         }
-        let total = sums.iter().map(|s| f64::from(*s)).sum::<f64>() + rest;
+        let total = total(sums) + rest;
         let inverse = total.recip() as f32;
         for (x, offset) in self.x.iter_mut().zip(self.offset) {
             *x = (*x * inverse - offset) * self.scale;
@@ -171,20 +177,58 @@ struct ExpSum<'a> {
 impl Work for ExpSum<'_> {
     #[inline(always)]
     fn run<const FMA: bool>(self) {
-        let largest = largest(self.x);
+        let largest = largest_lane(lanes(self.x));
         let mut sums = [0f32; LANES];
         let (chunks, rest) = self.x.as_chunks::<LANES>();
         for chunk in chunks {
             sums.iter_mut().zip(chunk).for_each(|(s, x)| *s += exp::<FMA>(*x - largest));
         }
         let rest: f64 = rest.iter().map(|x| f64::from(exp::<FMA>(*x - largest))).sum();
-        *self.found = (largest, sums.iter().map(|s| f64::from(*s)).sum::<f64>() + rest);
+        *self.found = (largest, total(sums) + rest);
     }
 }
 
+/// The sum of partial sums.
 #[inline(always)]
-fn largest(x: &[f32]) -> f32 {
-    x.iter().fold(f32::NEG_INFINITY, |max, x| if *x > max { *x } else { max })
+fn total(sums: [f32; LANES]) -> f64 {
+    let mut wide = [0f64; LANES];
+    wide.iter_mut().zip(sums).for_each(|(w, s)| *w = f64::from(s));
+    halved(wide)
+}
+
+/// The sum, by halving: one after the other, each addition would wait for the one before.
+#[inline(always)]
+fn halved(mut sums: [f64; LANES]) -> f64 {
+    macro_rules! halve {
+        ($($half:literal)*) => {$(
+            for i in 0..$half {
+                sums[i] += sums[i + $half];
+            }
+        )*};
+    }
+    halve!(8 4 2 1);
+    sums[0]
+}
+
+struct UnitLength<'a> {
+    x: &'a mut [f32],
+}
+
+impl Work for UnitLength<'_> {
+    #[inline(always)]
+    fn run<const FMA: bool>(self) {
+        let mut sums = [0f64; LANES];
+        let (chunks, rest) = self.x.as_chunks::<LANES>();
+        for chunk in chunks {
+            sums.iter_mut().zip(chunk).for_each(|(s, x)| *s += f64::from(*x) * f64::from(*x));
+        }
+        sums.iter_mut().zip(rest).for_each(|(s, x)| *s += f64::from(*x) * f64::from(*x));
+        let square = halved(sums);
+        if square > 0.0 {
+            let inverse = square.sqrt().recip();
+            self.x.iter_mut().for_each(|x| *x = (f64::from(*x) * inverse) as f32);
+        }
+    }
 }
 
 struct Cos<'a> {
@@ -215,11 +259,13 @@ fn fused<const FMA: bool>(a: f32, b: f32, c: f32) -> f32 {
     if FMA { a.mul_add(b, c) } else { a * b + c }
 }
 
+/// Added to a number, it pushes the fraction out of the mantissa.
+const PUSH: f32 = 12_582_912.0;
+
 /// The nearest whole number of anything below 2²², by pushing the fraction out of the mantissa. Larger angles are
 /// left as they are, and their cosines are then merely bounded.
 #[inline(always)]
 fn round(x: f32) -> f32 {
-    const PUSH: f32 = 12_582_912.0;
     (x + PUSH) - PUSH
 }
 
@@ -227,7 +273,8 @@ fn round(x: f32) -> f32 {
 #[inline(always)]
 fn exp<const FMA: bool>(x: f32) -> f32 {
     let x = x.clamp(-87.0, 88.0);
-    let n = round(x * std::f32::consts::LOG2_E);
+    let pushed = x * std::f32::consts::LOG2_E + PUSH;
+    let n = pushed - PUSH;
     // ln 2 in two parts: the first has so few digits that its multiples are exact.
     let r = fused::<FMA>(n, -0.693_359_4, x);
     let r = fused::<FMA>(n, 2.121_944_4e-4, r);
@@ -235,7 +282,9 @@ fn exp<const FMA: bool>(x: f32) -> f32 {
     for c in [1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0] {
         p = fused::<FMA>(p, r, c);
     }
-    p * f32::from_bits((((n as i32) + 127) << 23) as u32)
+    // 2ⁿ from the last bits of the pushed number, which are those of n. A conversion to an integer would have to look out
+    // for numbers that are too large, one at a time.
+    p * f32::from_bits((pushed.to_bits() << 23).wrapping_add(127 << 23))
 }
 
 #[cfg(test)]
@@ -279,6 +328,20 @@ mod tests {
             let exact: f64 = x.iter().map(|v| f64::from(v - largest).exp()).sum();
             assert!((sum / exact - 1.0).abs() < 1e-6, "{sum} for {exact}");
         }
+    }
+
+    #[test]
+    fn rows_of_any_length_get_length_one() {
+        for len in [1, 15, 16, 40] {
+            let mut x: Vec<f32> = (0..len).map(|i| (i * 37 % 11) as f32 - 4.5).collect();
+            let first = x[0];
+            to_unit_length(&mut x);
+            let square: f64 = x.iter().map(|v| f64::from(*v) * f64::from(*v)).sum();
+            assert!((square - 1.0).abs() < 1e-6 && x[0].signum() == first.signum(), "{square}");
+        }
+        let mut without = [0.0; 3];
+        to_unit_length(&mut without);
+        assert_eq!(without, [0.0; 3]);
     }
 
     #[test]

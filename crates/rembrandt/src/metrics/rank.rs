@@ -39,7 +39,7 @@ pub fn rank_candidates(candidates: impl IntoIterator<Item = (u32, f32)>, top: us
 }
 
 /// The best of the candidates offered so far, in a buffer of twice as many.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Best {
     top: usize,
     keys: Vec<u64>,
@@ -51,6 +51,13 @@ impl Best {
     /// Nothing yet; at most `top` will be kept.
     pub(crate) fn new(top: usize) -> Best {
         Best { top, keys: Vec::new(), bar: None }
+    }
+
+    /// Forgets all, and will keep at most `top`, in the same memory.
+    pub(crate) fn restart(&mut self, top: usize) {
+        self.top = top;
+        self.keys.clear();
+        self.bar = None;
     }
 
     /// Keeps a candidate if it is among the best.
@@ -79,9 +86,19 @@ impl Best {
 
     /// Labels and scores, best first.
     pub(crate) fn into_ranked(mut self) -> impl Iterator<Item = (u32, f32)> {
+        self.sort();
+        self.keys.into_iter().map(|key| (!(key as u32), score(key)))
+    }
+
+    /// The same, for whoever goes on with the memory.
+    pub(crate) fn ranked(&mut self) -> impl Iterator<Item = (u32, f32)> {
+        self.sort();
+        self.keys.iter().map(|key| (!(*key as u32), score(*key)))
+    }
+
+    fn sort(&mut self) {
         self.keys.sort_unstable_by(|a, b| b.cmp(a));
         self.keys.truncate(self.top);
-        self.keys.into_iter().map(|key| (!(key as u32), score(key)))
     }
 }
 

@@ -357,6 +357,10 @@ impl Stored32<'_> {
 }
 
 impl tree::Source for Stored32<'_> {
+    fn has(&self, name: &'static str) -> bool {
+        [Dtype::U32, Dtype::F32].into_iter().any(|dtype| self.0.locate(name, dtype).is_some())
+    }
+
     fn u32s(&self, name: &'static str) -> std::result::Result<Vec<u32>, String> {
         self.read(name, Dtype::U32)
     }

@@ -9,6 +9,8 @@
 //!
 //! The same examples get the same bytes for any number of threads and however they are cut into batches.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use rayon::prelude::*;
 
 use super::open::Model;
@@ -17,8 +19,11 @@ use crate::csr::CsrRef;
 use crate::head::{Loss, STRIP};
 use crate::metrics::Best;
 use crate::shortlist::Width;
-use crate::tree::{Trees, Wanted};
+use crate::tree::{TreeMemory, Trees, Wanted};
 use crate::{Error, Result};
+
+/// Labels of an example that there is room for from the beginning.
+const FEW: usize = 16;
 
 /// From which probability on a label is predicted.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -100,6 +105,34 @@ impl Predictions {
         self.labels(i).iter().copied().zip(self.probabilities(i).iter().copied())
     }
 
+    /// No examples yet, with room for so many and their labels.
+    fn with_capacity(rows: usize, labels: usize) -> Predictions {
+        Predictions {
+            ends: Vec::with_capacity(rows),
+            labels: Vec::with_capacity(labels),
+            probabilities: Vec::with_capacity(labels),
+        }
+    }
+
+    /// Adds a label to the example that is not ended yet.
+    fn push(&mut self, label: u32, probability: f32) {
+        self.labels.push(label);
+        self.probabilities.push(probability);
+    }
+
+    /// Ends an example.
+    fn end_row(&mut self) {
+        self.ends.push(self.labels.len());
+    }
+
+    /// Adds the examples of another.
+    fn append(&mut self, other: &Predictions) {
+        let before = self.labels.len();
+        self.ends.extend(other.ends.iter().map(|end| before + end));
+        self.labels.extend_from_slice(&other.labels);
+        self.probabilities.extend_from_slice(&other.probabilities);
+    }
+
     fn range(&self, i: usize) -> std::ops::Range<usize> {
         let start = if i == 0 { 0 } else { self.ends[i - 1] };
         start..self.ends[i]
@@ -119,6 +152,8 @@ pub struct Predictor<'m> {
     threshold: Option<Threshold>,
     /// What an example without known features gets.
     prior: Vec<(u32, f32)>,
+    /// Memory that trees need for a search, of as many threads as have asked at a time.
+    memories: Mutex<Vec<TreeMemory>>,
 }
 
 impl Model {
@@ -153,8 +188,16 @@ impl Model {
             self.check_width(width)?;
         }
         let scorer = Scorer::new(self, trained.clone(), search, top);
-        let mut predictor =
-            Predictor { model: self, scorer, labels: trained, added, top, threshold, prior: Vec::new() };
+        let mut predictor = Predictor {
+            model: self,
+            scorer,
+            labels: trained,
+            added,
+            top,
+            threshold,
+            prior: Vec::new(),
+            memories: Mutex::default(),
+        };
         predictor.prior = prior.into_iter().filter(|(label, p)| predictor.reaches(*label, *p)).collect();
         Ok(predictor)
     }
@@ -227,50 +270,65 @@ impl Predictor<'_> {
     /// # Panics
     /// If there is a feature that the model does not know.
     pub fn predict_prepared(&self, x: CsrRef<'_>) -> Predictions {
-        let strips: Vec<Vec<Vec<(u32, f32)>>> = (0..x.rows().div_ceil(STRIP))
+        if x.rows() <= STRIP {
+            // Nothing to share with other threads: a small tree takes less time than handing it over.
+            return self.strip(x);
+        }
+        let strips: Vec<Predictions> = (0..x.rows().div_ceil(STRIP))
             .into_par_iter()
             .map(|strip| {
                 let rows = strip * STRIP..x.rows().min((strip + 1) * STRIP);
                 self.strip(CsrRef { ptr: &x.ptr[rows.start..=rows.end], ..x })
             })
             .collect();
-        let mut all = Predictions { ends: Vec::with_capacity(x.rows()), labels: Vec::new(), probabilities: Vec::new() };
-        for row in strips.into_iter().flatten() {
-            all.labels.extend(row.iter().map(|(label, _)| label));
-            all.probabilities.extend(row.iter().map(|(_, probability)| probability));
-            all.ends.push(all.labels.len());
-        }
+        let mut all = Predictions::with_capacity(x.rows(), strips.iter().map(|strip| strip.labels.len()).sum());
+        strips.iter().for_each(|strip| all.append(strip));
         all
     }
 
     /// Predictions for a few examples.
-    fn strip(&self, x: CsrRef<'_>) -> Vec<Vec<(u32, f32)>> {
+    fn strip(&self, x: CsrRef<'_>) -> Predictions {
+        let mut found = Predictions::with_capacity(x.rows(), x.rows() * self.top.min(FEW));
         if let Some(trees) = self.model.trees() {
-            return (0..x.rows()).map(|i| self.descend(trees, x.row(i))).collect();
+            let mut memory = self.memories().pop().unwrap_or_default();
+            (0..x.rows()).for_each(|i| self.descend(trees, x.row(i), &mut memory, &mut found));
+            self.memories().push(memory);
+            return found;
         }
         let h = self.model.place(x);
-        let scored = self.scorer.score(x, &h, self.top);
-        let row = |(i, scored): (usize, Scored)| {
+        for (i, scored) in self.scorer.score(x, &h, self.top).into_iter().enumerate() {
             if x.row(i).0.is_empty() {
-                return self.prior.clone();
+                self.prior.iter().for_each(|(label, probability)| found.push(*label, *probability));
+            } else {
+                let mut ranked = self.probabilities(scored);
+                self.rank_added(h.row(i), &mut ranked);
+                ranked.truncate(self.top);
+                let reached = ranked.iter().filter(|r| self.reaches(r.label, r.probability));
+                reached.for_each(|r| found.push(r.label, r.probability));
             }
-            let mut ranked = self.probabilities(scored);
-            self.rank_added(h.row(i), &mut ranked);
-            ranked.truncate(self.top);
-            let reached = |r: &Ranked| self.reaches(r.label, r.probability).then_some((r.label, r.probability));
-            ranked.iter().filter_map(reached).collect()
-        };
-        scored.into_iter().enumerate().map(row).collect()
+            found.end_row();
+        }
+        found
+    }
+
+    fn memories(&self) -> MutexGuard<'_, Vec<TreeMemory>> {
+        // Whoever panicked has left whole elements behind.
+        self.memories.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Predictions of trees for one example.
-    fn descend(&self, trees: &Trees, (ids, values): (&[u32], Option<&[f32]>)) -> Vec<(u32, f32)> {
-        if ids.is_empty() {
-            return self.prior.clone();
+    fn descend(&self, trees: &Trees, row: (&[u32], Option<&[f32]>), memory: &mut TreeMemory, found: &mut Predictions) {
+        if row.0.is_empty() {
+            self.prior.iter().for_each(|(label, probability)| found.push(*label, *probability));
+        } else {
+            let wanted = Wanted { top: self.top, labels: self.labels.as_deref() };
+            trees.rank_into(row, wanted, memory, |label, probability| {
+                if self.reaches(label, probability) {
+                    found.push(label, probability);
+                }
+            });
         }
-        let mut ranked = trees.rank(ids, values, Wanted { top: self.top, labels: self.labels.as_deref() });
-        ranked.retain(|(label, probability)| self.reaches(*label, *probability));
-        ranked
+        found.end_row();
     }
 
     /// The best of the trained labels, with what they are ranked by.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::fastxml::{FastXml, FastXmlParams};
-use super::label_tree::{LabelTree, LabelTreeParams};
+use super::label_tree::{LabelTree, LabelTreeParams, Memory};
 use super::lomtree::{LomTree, LomTreeParams};
 use super::lpsr::{Lpsr, LpsrParams};
 use super::{Arrays, Source, Wanted};
@@ -51,6 +51,10 @@ pub enum Trees {
     /// By [`LabelTreeParams::fit`].
     LabelTree(LabelTree),
 }
+
+/// What [`Trees::rank_into`] keeps from example to example.
+#[derive(Debug, Default)]
+pub(crate) struct TreeMemory(Memory);
 
 /// The same expression for whichever it is.
 macro_rules! each {
@@ -116,6 +120,21 @@ impl Trees {
     /// The best labels of an example, best first, with probabilities. Features must be those of training.
     pub fn rank(&self, ids: &[u32], values: Option<&[f32]>, wanted: Wanted<'_>) -> Vec<(u32, f32)> {
         each!(Trees, self, trees => trees.rank(ids, values, wanted))
+    }
+
+    /// Like [`rank`](Trees::rank), for many examples: labels and probabilities are handed to `take`, and memory is kept
+    /// where asking for it would cost as much as the search does.
+    pub(crate) fn rank_into(
+        &self,
+        (ids, values): (&[u32], Option<&[f32]>),
+        wanted: Wanted<'_>,
+        memory: &mut TreeMemory,
+        mut take: impl FnMut(u32, f32),
+    ) {
+        match self {
+            Trees::LabelTree(tree) => tree.rank_into((ids, values), wanted, &mut memory.0, take),
+            _ => self.rank(ids, values, wanted).into_iter().for_each(|(label, p)| take(label, p)),
+        }
     }
 
     /// All that they consist of.

@@ -27,6 +27,7 @@ use crate::data::{Dataset, Examples, Side};
 use crate::metrics::Best;
 use crate::{Error, Result};
 
+pub(crate) use any::TreeMemory;
 pub use any::{TreeMethod, TreeParams, Trees};
 pub use fastxml::{FastXml, FastXmlParams};
 pub use label_tree::{Affinity, LabelTree, LabelTreeParams};
@@ -71,6 +72,8 @@ pub type Arrays<'a> = Vec<(&'static str, Array<'a>)>;
 
 /// Where the arrays of a classifier come from: a file, or memory.
 pub(crate) trait Source {
+    /// Whether there is an array of this name, of whatever kind.
+    fn has(&self, name: &'static str) -> bool;
     /// An array of ids, places or counts.
     fn u32s(&self, name: &'static str) -> Result<Vec<u32>, String>;
     /// An array of finite numbers.
@@ -78,6 +81,10 @@ pub(crate) trait Source {
 }
 
 impl Source for Arrays<'_> {
+    fn has(&self, name: &'static str) -> bool {
+        self.iter().any(|(found, _)| *found == name)
+    }
+
     fn u32s(&self, name: &'static str) -> Result<Vec<u32>, String> {
         match self.iter().find(|(found, _)| *found == name) {
             Some((_, Array::U32(numbers))) => Ok(numbers.to_vec()),

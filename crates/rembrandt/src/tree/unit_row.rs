@@ -1,6 +1,7 @@
 //! Rows divided by their length, so that the length of a step means the same on all data.
 
 use crate::csr::{Csr, CsrRef};
+use crate::kernel::elementwise::to_unit_length;
 
 /// Memory for [`unit_row`], kept from row to row.
 #[derive(Debug, Default)]
@@ -16,22 +17,22 @@ pub(crate) fn unit_row<'a>(
     d: usize,
     buffer: &'a mut RowBuffer,
 ) -> (&'a [u32], &'a [f32]) {
-    let known = |id: &u32| (*id as usize) < d;
     buffer.values.clear();
-    let entries = ids.iter().enumerate().filter(|(_, id)| known(id));
-    buffer.values.extend(entries.map(|(i, _)| values.map_or(1.0, |v| v[i])));
-    let ids = if buffer.values.len() == ids.len() {
+    let ids = if ids.iter().all(|id| (*id as usize) < d) {
+        match values {
+            Some(values) => buffer.values.extend_from_slice(&values[..ids.len()]),
+            None => buffer.values.resize(ids.len(), 1.0),
+        }
         ids
     } else {
         buffer.ids.clear();
-        buffer.ids.extend(ids.iter().copied().filter(known));
+        for (i, id) in ids.iter().enumerate().filter(|(_, id)| (**id as usize) < d) {
+            buffer.ids.push(*id);
+            buffer.values.push(values.map_or(1.0, |v| v[i]));
+        }
         &buffer.ids
     };
-    let square: f64 = buffer.values.iter().map(|v| f64::from(*v) * f64::from(*v)).sum();
-    if square > 0.0 {
-        let inverse = square.sqrt().recip();
-        buffer.values.iter_mut().for_each(|v| *v = (f64::from(*v) * inverse) as f32);
-    }
+    to_unit_length(&mut buffer.values);
     (ids, &buffer.values)
 }
 

@@ -1,4 +1,4 @@
-//! `rembrandt bench predict`: what shortlists gain, and what they miss.
+//! `rembrandt bench predict`: what a prediction costs, what shortlists gain, and what they miss.
 
 use std::time::{Duration, Instant};
 
@@ -18,8 +18,10 @@ use crate::progress::Display;
 const TOP: usize = 5;
 /// Labels scored, for each that is read from a list.
 const SCORED: usize = 4;
+/// Widths that are measured unless others are asked for.
+const PROBES: [usize; 4] = [16, 32, 64, 128];
 
-/// Time to measure examples that are predicted one at a time.
+/// Time to measure a way to predict: examples are predicted again and again until it has passed.
 const LONG_ENOUGH: Duration = Duration::from_millis(500);
 
 /// A way to predict, and what came of it.
@@ -40,10 +42,11 @@ struct Outcome {
 
 pub fn run(args: &PredictBenchArgs) -> anyhow::Result<()> {
     let model = Model::open(&args.model)?;
-    let Some(chosen) = model.shortlist_width() else {
-        let reason = "has no lists of likely labels: `rembrandt shortlist` makes a model that has";
+    let chosen = model.shortlist_width();
+    if chosen.is_none() && args.probes.is_some() {
+        let reason = "has no lists of likely labels: leave out --probes, or let `rembrandt shortlist` make them";
         return Err(Error::file(&args.model, reason).into());
-    };
+    }
     if args.rows == 0 || args.singles == 0 {
         return Err(Error::parameter("rows", "at least one example must be predicted").into());
     }
@@ -54,18 +57,24 @@ pub fn run(args: &PredictBenchArgs) -> anyhow::Result<()> {
     if x.rows() == 0 {
         return Err(Error::file(&args.test, "no example has a label and a known feature: nothing to compare").into());
     }
-    let mut widths = vec![chosen];
-    widths.extend(args.probes.iter().map(|p| Width { probes: *p, labels: p.saturating_mul(SCORED).max(TOP) }));
-    widths.sort_by_key(|width| (width.probes, width.labels));
-    widths.dedup();
+    let widths = chosen.map_or_else(Vec::new, |chosen| widths(chosen, args.probes.as_deref().unwrap_or(&PROBES)));
     // Whatever was asked for: what counts is the work of one thread.
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build()?;
     let outcomes = pool.install(|| compare(&model, x.view(), y.view(), &widths, args.singles))?;
     if args.json {
         print_json(&json_of(&model, &outcomes, chosen, x.rows()))
     } else {
-        print(&text(&outcomes, chosen, x.rows()))
+        print(&text(&model, &outcomes, chosen, x.rows()))
     }
+}
+
+/// The width of the model, and those to compare with it.
+fn widths(chosen: Width, probes: &[usize]) -> Vec<Width> {
+    let mut widths = vec![chosen];
+    widths.extend(probes.iter().map(|p| Width { probes: *p, labels: p.saturating_mul(SCORED).max(TOP) }));
+    widths.sort_by_key(|width| (width.probes, width.labels));
+    widths.dedup();
+    widths
 }
 
 /// The first examples that have features and labels.
@@ -80,32 +89,35 @@ fn first((x, y): (Csr, Csr), rows: usize) -> (Csr, Csr) {
     (some_x, some_y)
 }
 
-/// The scan of all labels, then the others.
+/// The scan of all labels (or whatever a model without lists does), then the others.
 fn compare(model: &Model, x: CsrRef<'_>, y: CsrRef<'_>, widths: &[Width], singles: usize) -> Result<Vec<Outcome>> {
     let ways = [Search::Exact].into_iter().chain(widths.iter().map(|width| Search::Width(*width)));
     let mut scan: Option<Predictions> = None;
     let mut outcomes = Vec::new();
     for search in ways {
         let predictor = model.predictor(PredictOptions { search, ..PredictOptions::top(TOP) })?;
-        let clock = Clock::start();
         let found = predictor.predict_prepared(x);
-        let batch = clock.microseconds() / x.rows() as f64;
-        let single = alone(&predictor, x, singles);
+        let batch = mean_microseconds(x.rows(), || {
+            std::hint::black_box(predictor.predict_prepared(x));
+        });
+        let count = singles.min(x.rows());
+        let single = mean_microseconds(count, || {
+            for i in 0..count {
+                std::hint::black_box(predictor.predict_prepared(CsrRef { ptr: &x.ptr[i..=i + 1], ..x }));
+            }
+        });
         let scan = scan.get_or_insert_with(|| found.clone());
         outcomes.push(outcome(&predictor, x, y, &found, scan, [batch, single]));
     }
     Ok(outcomes)
 }
 
-/// Microseconds for an example by itself.
-fn alone(predictor: &Predictor<'_>, x: CsrRef<'_>, singles: usize) -> f64 {
-    let count = singles.min(x.rows());
+/// Microseconds for each of the `count` examples that `round` predicts. Again and again, because others are at work and
+/// systems count time in ticks.
+fn mean_microseconds(count: usize, mut round: impl FnMut()) -> f64 {
     let (clock, mut rounds) = (Clock::start(), 0);
-    // Again and again, because systems count time in ticks.
     while rounds == 0 || clock.began.elapsed() < LONG_ENOUGH {
-        for i in 0..count {
-            std::hint::black_box(predictor.predict_prepared(CsrRef { ptr: &x.ptr[i..=i + 1], ..x }));
-        }
+        round();
         rounds += 1;
     }
     clock.microseconds() / (rounds * count) as f64
@@ -175,22 +187,32 @@ fn outcome(
     }
 }
 
-fn text(outcomes: &[Outcome], chosen: Width, rows: usize) -> String {
+/// Microseconds in as many digits as mean something.
+fn digits(microseconds: f64) -> String {
+    let places = if microseconds < 10.0 { 2 } else { usize::from(microseconds < 100.0) };
+    format!("{microseconds:.places$}")
+}
+
+fn text(model: &Model, outcomes: &[Outcome], chosen: Option<Width>, rows: usize) -> String {
     let names = ["probes", "µs/example", "µs alone", "scored", "recall of best 5", "P@1", "P@5", "of the scan's", "Δp"];
     let mut lines = vec![names.map(str::to_owned)];
     let scan = &outcomes[0];
     for outcome in outcomes {
         let name = match outcome.width {
+            None if model.trees().is_some() => "trees".to_owned(),
             None => "all labels".to_owned(),
-            Some(width) if width == chosen => format!("{} (the model's)", width.probes),
+            Some(width) if Some(width) == chosen => format!("{} (the model's)", width.probes),
             Some(width) => width.probes.to_string(),
         };
         let part = |part: f64, whole: f64| if whole > 0.0 { 100.0 * part / whole } else { 100.0 };
         lines.push([
             name,
-            format!("{:.0}", outcome.batch),
-            format!("{:.0}", outcome.single),
-            outcome.width.map_or_else(|| "all".to_owned(), |_| format!("{:.0}", outcome.scored)),
+            digits(outcome.batch),
+            digits(outcome.single),
+            outcome.width.map_or_else(
+                || if model.trees().is_some() { "–" } else { "all" }.to_owned(),
+                |_| format!("{:.0}", outcome.scored),
+            ),
             format!("{:.4}", outcome.recall),
             format!("{:.4}", outcome.p1),
             format!("{:.4}", outcome.p5),
@@ -201,11 +223,11 @@ fn text(outcomes: &[Outcome], chosen: Width, rows: usize) -> String {
     format!("{}, one thread\n{}", count(rows as u64, "example"), table(&lines))
 }
 
-fn json_of(model: &Model, outcomes: &[Outcome], chosen: Width, rows: usize) -> Value {
+fn json_of(model: &Model, outcomes: &[Outcome], chosen: Option<Width>, rows: usize) -> Value {
     let shape = model.shape();
     let result = |outcome: &Outcome| {
         json!({
-            "exact": outcome.width.is_none(), "probes": outcome.width.map(|width| width.probes),
+            "exact": outcome.width.is_none() && model.trees().is_none(), "probes": outcome.width.map(|width| width.probes),
             "labels": outcome.width.map(|width| width.labels), "microseconds": outcome.batch,
             "microseconds_alone": outcome.single, "scored": outcome.width.map(|_| outcome.scored),
             "recall": outcome.recall, "p@1": outcome.p1, "p@5": outcome.p5,

@@ -2,10 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::scorers::{Candidates, Input, look_at_root, look_below, soften};
+use super::scorers::{Candidates, Input, Reach};
+use super::tables::Tables;
 use super::tree::Tree;
 use crate::Embedding;
 use crate::csr::CsrRef;
+use crate::kernel::elementwise::exp_sum;
 use crate::matrix::Matrix;
 use crate::tree::unit_row::{RowBuffer, unit_row};
 use crate::tree::{Array, Arrays, Source, Wanted};
@@ -15,11 +17,20 @@ use crate::tree::{Array, Arrays, Source, Wanted};
 pub struct LabelTree {
     pub(super) d: usize,
     pub(super) beam: usize,
+    /// How far behind the best of its level a node may be to be followed; infinite in files without it.
+    pub(super) margin: f32,
     pub(super) tree: Tree,
     /// Training examples of each node of the last level; 0 above.
     pub(super) counts: Vec<u32>,
     pub(super) projection: Option<Projection>,
-    pub(super) weights: Vec<f32>,
+    pub(super) weights: Tables,
+}
+
+/// Memory for [`LabelTree::rank_into`], kept from example to example.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    input: (RowBuffer, Vec<f32>),
+    found: Candidates,
 }
 
 /// V: where features are too many to be scored as they are.
@@ -110,24 +121,36 @@ pub struct LabelTreeSummary {
 }
 
 impl LabelTree {
-    fn width(&self) -> usize {
-        self.projection.as_ref().map_or(self.d, Projection::rank) + 1
-    }
-
     /// The best labels of an example, best first, with probabilities that add up to 1 over all labels that the search
     /// came to. Without values, every feature is 1; features that the tree does not know are passed over.
     pub fn rank(&self, ids: &[u32], values: Option<&[f32]>, wanted: Wanted<'_>) -> Vec<(u32, f32)> {
-        let (mut buffers, mut found) = (Default::default(), Candidates::default());
-        let input = input(self.projection.as_ref(), (ids, values), self.d, &mut buffers);
-        look_at_root(&self.tree, &self.weights, self.width(), input, &mut found);
+        let mut ranked = Vec::new();
+        self.rank_into((ids, values), wanted, &mut Memory::default(), |label, p| ranked.push((label, p)));
+        ranked
+    }
+
+    /// Like [`rank`](LabelTree::rank), without asking for memory: labels and probabilities are handed to `take`.
+    pub(crate) fn rank_into(
+        &self,
+        row: (&[u32], Option<&[f32]>),
+        wanted: Wanted<'_>,
+        Memory { input: buffers, found }: &mut Memory,
+        mut take: impl FnMut(u32, f32),
+    ) {
+        let input = input(self.projection.as_ref(), row, self.d, buffers);
+        // Where only some labels are asked for, they are looked for in the whole beam.
+        let margin = if wanted.labels.is_some() { f32::INFINITY } else { self.margin };
+        let reach = Reach { beam: self.beam, margin, least: wanted.top, also: 0 };
+        found.look_at_root(&self.weights, input);
         for _ in 1..self.tree.depth {
-            look_below(&self.tree, &self.weights, self.width(), input, (self.beam, 0), &mut found);
+            found.look_below(&self.tree, &self.weights, input, reach);
         }
-        soften(&mut found.scores);
-        let labels = found.nodes(&self.tree).map(|node| self.tree.labels[node as usize]);
-        // Numbers beyond all bounds in an example make scores that are none, which are no probabilities.
-        let sound = |p: f32| if p.is_nan() { 0.0 } else { p };
-        wanted.best(labels.zip(&found.scores).map(|(label, p)| (label, sound(*p))))
+        let (largest, sum) = exp_sum(&found.scores);
+        for (label, score) in found.best_labels(&self.tree, wanted) {
+            let p = (f64::from((score - largest).exp()) / sum).min(1.0) as f32;
+            // Numbers beyond all bounds in an example make scores that are none, which are no probabilities.
+            take(label, if p.is_nan() { 0.0 } else { p });
+        }
     }
 
     /// What the tree is like.
@@ -160,9 +183,9 @@ impl LabelTree {
             largest_group: last.map(|node| tree.children(node).len()).max().unwrap_or(0),
             beam: self.beam,
             scorers,
-            rank: self.width() - 1,
+            rank: self.weights.width - 1,
             projected: self.projection.is_some(),
-            numbers: self.weights.len(),
+            numbers: self.weights.width * (tree.len() - 1),
         }
     }
 
@@ -170,15 +193,19 @@ impl LabelTree {
     pub fn arrays(&self) -> Arrays<'_> {
         let (matrix, intercept): (&[f32], &[f32]) =
             self.projection.as_ref().map_or((&[], &[]), |p| (p.matrix.as_slice(), &p.intercept));
-        vec![
+        let mut arrays = vec![
             ("label_tree.first", Array::U32((&self.tree.first).into())),
             ("label_tree.labels", Array::U32((&self.tree.labels).into())),
             ("label_tree.counts", Array::U32((&self.counts).into())),
             ("label_tree.beam", Array::U32(vec![self.beam as u32].into())),
             ("label_tree.projection", Array::F32(matrix.into())),
             ("label_tree.intercept", Array::F32(intercept.into())),
-            ("label_tree.weights", Array::F32((&self.weights).into())),
-        ]
+            ("label_tree.weights", Array::F32(self.weights.packed().into())),
+        ];
+        if self.margin.is_finite() {
+            arrays.push(("label_tree.margin", Array::F32(vec![self.margin].into())));
+        }
+        arrays
     }
 
     /// The tree for `d` features and `c` labels that the arrays of a file hold. Everything that ranking relies on is
@@ -201,10 +228,20 @@ impl LabelTree {
         } else {
             return Err("tensors projection and intercept do not fit each other".into());
         };
-        let tree = LabelTree { d, beam, tree, counts, projection, weights: source.f32s("label_tree.weights")? };
-        if tree.width().checked_mul(tree.tree.len() - 1) != Some(tree.weights.len()) {
-            return Err("tensor label_tree.weights does not fit the tree".into());
-        }
-        Ok(tree)
+        let width = projection.as_ref().map_or(d, Projection::rank) + 1;
+        let weights = Tables::unpacked(&tree, width, &source.f32s("label_tree.weights")?)
+            .ok_or("tensor label_tree.weights does not fit the tree")?;
+        Ok(LabelTree { d, beam, margin: margin(source)?, tree, counts, projection, weights })
+    }
+}
+
+/// How far behind the best a node may be to be followed. Trees of earlier versions follow all of the beam.
+fn margin(source: &dyn Source) -> Result<f32, String> {
+    if !source.has("label_tree.margin") {
+        return Ok(f32::INFINITY);
+    }
+    match source.f32s("label_tree.margin")?[..] {
+        [margin] if margin >= 0.0 => Ok(margin),
+        _ => Err("tensor label_tree.margin holds other than one number, zero or more".into()),
     }
 }

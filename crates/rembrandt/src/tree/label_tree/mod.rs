@@ -2,7 +2,8 @@
 //!
 //! An example goes down from the root. Each node j has a linear scorer f_j(x) = φ(j)ᵀVx; the best `beam` nodes of a level
 //! are kept, their children are scored, and the labels at the end get the softmax of their scores for probabilities. With
-//! two levels a prediction looks at a few times √c scorers instead of c.
+//! two levels a prediction looks at a few times √c scorers instead of c. Nodes whose score is far below the best of their
+//! level are passed over, even if the beam has room for them: most examples have few likely groups.
 //!
 //! It follows S. Bengio, J. Weston and D. Grangier, *Label Embedding Trees for Large Multi-Class Tasks* (NIPS 2010), with
 //! these choices:
@@ -19,16 +20,19 @@ mod cluster;
 mod fitted;
 mod params;
 mod scorers;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod tree;
 mod vectors;
 
+pub(crate) use fitted::Memory;
 pub use fitted::{LabelTree, LabelTreeSummary};
 pub use params::{Affinity, LabelTreeParams};
 
 use fitted::Projection;
 use scorers::Learner;
+use tables::Tables;
 use tree::Tree;
 
 use super::single::{all_features, relative_weights, shuffled, single_labels};
@@ -61,7 +65,7 @@ impl LabelTreeParams {
         let mut counts = vec![0u32; tree.len()];
         let paths = tree.paths(shape.c);
         classes.iter().for_each(|class| counts[paths[*class as usize * tree.depth + tree.depth - 1] as usize] += 1);
-        Ok(LabelTree { d: shape.d, beam: self.beam, tree, counts, projection, weights })
+        Ok(LabelTree { d: shape.d, beam: self.beam, margin: self.margin, tree, counts, projection, weights })
     }
 
     /// The tree of all labels that have examples.
@@ -83,7 +87,7 @@ impl LabelTreeParams {
         (classes, weights): (&[u32], Option<&[f32]>),
         shape: Shape,
         run: &mut Run<'_>,
-    ) -> Result<Vec<f32>> {
+    ) -> Result<Tables> {
         run.begin(self.epochs as u64 * shape.n as u64);
         let width = projection.map_or(shape.d, Projection::rank) + 1;
         let paths = tree.paths(shape.c);

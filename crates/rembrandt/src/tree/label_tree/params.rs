@@ -37,6 +37,10 @@ pub struct LabelTreeParams {
     pub branching: Option<usize>,
     /// Nodes of a level whose children are looked at; 1 is greedy descent.
     pub beam: usize,
+    /// Of these, nodes are passed over in a prediction whose score is lower than the best of their level by more than
+    /// this, that is, e^`margin` times less probable, unless there are fewer labels than asked for below the others.
+    /// Training looks at the whole beam.
+    pub margin: f32,
     /// Dimensions that nodes score examples in; as many as there are features, or more, means the features themselves.
     /// Absent: the features themselves up to 512 of them, and else 100 dimensions.
     pub rank: Option<usize>,
@@ -58,6 +62,7 @@ impl Default for LabelTreeParams {
             depth: 2,
             branching: None,
             beam: 6,
+            margin: 4.0,
             rank: None,
             affinity: Affinity::default(),
             ridge: 1.0,
@@ -84,6 +89,9 @@ impl LabelTreeParams {
         }
         if !(1..=1 << 20).contains(&self.beam) {
             return Err(Error::parameter("beam", "must be from 1 to 2²⁰"));
+        }
+        if !(self.margin.is_finite() && self.margin >= 0.0) {
+            return Err(Error::parameter("margin", "must be a finite number, zero or more"));
         }
         if self.rank == Some(0) {
             return Err(Error::parameter("rank", "nodes need at least one dimension to score examples in"));
@@ -152,8 +160,9 @@ impl LabelTreeParams {
             Affinity::Embedding => 0.0,
             Affinity::Confusion => data.bytes() as f64 + 8.0 * (shape.n * embedding.k) as f64,
         };
-        // A number of a scorer comes with its squared gradients. Training begins when the embedding is done.
-        let scorers = 8.0 * self.numbers(shape);
+        // A number of a scorer comes with its squared gradients, and rows are padded to at most twice their length.
+        // Training begins when the embedding is done.
+        let scorers = 16.0 * self.numbers(shape);
         (copies + scorers.max(folds)) as u64 + embedding.memory(shape)
     }
 }
@@ -167,11 +176,13 @@ mod tests {
     #[test]
     fn bad_parameters_are_named() {
         type Change = fn(&mut LabelTreeParams);
-        let cases: [(&str, Change); 10] = [
+        let cases: [(&str, Change); 12] = [
             ("depth", |p| p.depth = 0),
             ("depth", |p| p.depth = 17),
             ("branching", |p| p.branching = Some(1)),
             ("beam", |p| p.beam = 0),
+            ("margin", |p| p.margin = -1.0),
+            ("margin", |p| p.margin = f32::INFINITY),
             ("rank", |p| p.rank = Some(0)),
             ("ridge", |p| p.ridge = f64::NAN),
             ("epochs", |p| p.epochs = 0),

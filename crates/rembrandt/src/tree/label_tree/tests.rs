@@ -102,6 +102,76 @@ fn probabilities_add_up_to_one() {
 }
 
 #[test]
+fn a_margin_narrows_the_search_but_leaves_enough_labels() {
+    let data = planted(3000, 60, None);
+    let tree = |margin| fit(&LabelTreeParams { margin, ..Default::default() }, &data);
+    let (whole, narrow, greedy) = (tree(1e9), tree(3.0), tree(0.0));
+    assert_eq!((whole.tree.clone(), &whole.weights), (narrow.tree.clone(), &narrow.weights), "training has no margin");
+    assert_eq!((errors(&whole, &data), errors(&narrow, &data)), (0, 0));
+    let ranked = |tree: &LabelTree, top| tree.rank(&[0, 15], None, Wanted { top, labels: None });
+    // Groups have four or five labels, and six of them are the whole beam.
+    for top in [1, 5, 12, 17, 1000] {
+        let most = ranked(&whole, top).len();
+        assert!(most == top || most < 31, "{most} labels for {top}");
+        for tree in [&narrow, &greedy] {
+            let found = ranked(tree, top);
+            assert_eq!(found.len(), most);
+            assert!(found.is_sorted_by(|a, b| a.1 >= b.1));
+        }
+    }
+    // Fewer candidates share the same probability.
+    assert!(ranked(&greedy, 1)[0].1 >= ranked(&whole, 1)[0].1);
+    // Labels that are asked for are looked for in the whole beam, whatever the margin.
+    let all: Vec<u32> = (0..60).collect();
+    let asked = Wanted { top: 60, labels: Some(&all) };
+    assert_eq!(greedy.rank(&[0, 15], None, asked), whole.rank(&[0, 15], None, asked));
+}
+
+#[test]
+fn trees_of_earlier_files_follow_the_whole_beam() {
+    let data = planted(600, 20, None);
+    let mut tree = fit(&LabelTreeParams::default(), &data);
+    let earlier: Arrays<'_> = tree.arrays().into_iter().filter(|(name, _)| *name != "label_tree.margin").collect();
+    let opened = LabelTree::from_arrays(&earlier, (data.shape().d, 20)).unwrap();
+    assert_eq!(opened.arrays(), earlier);
+    tree.margin = f32::INFINITY;
+    assert_eq!(opened, tree);
+}
+
+#[test]
+fn memory_of_other_examples_changes_nothing() {
+    let data = planted(400, 60, None);
+    for params in [
+        LabelTreeParams { epochs: 2, ..Default::default() },
+        LabelTreeParams { epochs: 2, depth: 3, rank: Some(20), ..Default::default() },
+        LabelTreeParams { epochs: 2, depth: 1, ..Default::default() },
+    ] {
+        let (tree, x) = (fit(&params, &data), data.features().unwrap());
+        let mut memory = Memory::default();
+        for i in 0..x.rows() {
+            let wanted = Wanted { top: [1, 5, 40][i % 3], labels: None };
+            let mut found = Vec::new();
+            tree.rank_into(x.view().row(i), wanted, &mut memory, |label, p| found.push((label, p)));
+            let (ids, values) = x.view().row(i);
+            assert_eq!(found, tree.rank(ids, values, wanted), "{params:?}");
+        }
+    }
+}
+
+#[test]
+fn the_best_labels_are_those_of_a_full_sort() {
+    let data = partly_told(900, 60, None, 3);
+    let (tree, x) = (fit(&LabelTreeParams { margin: 1e9, ..Default::default() }, &data), data.features().unwrap());
+    for i in 0..x.rows() {
+        let (ids, values) = x.view().row(i);
+        let all = tree.rank(ids, values, Wanted { top: 60, labels: None });
+        for top in [1, 2, 5, 16, 17] {
+            assert_eq!(tree.rank(ids, values, Wanted { top, labels: None }), all[..top.min(all.len())]);
+        }
+    }
+}
+
+#[test]
 fn damaged_arrays_are_refused_and_never_panic() {
     let data = planted(300, 12, None);
     let d = data.shape().d;
@@ -112,7 +182,9 @@ fn damaged_arrays_are_refused_and_never_panic() {
         assert!(LabelTree::from_arrays(&arrays, (d + 1, 12)).is_err(), "another number of features");
         for place in 0..arrays.len() {
             let without: Arrays<'_> = (0..arrays.len()).filter(|i| *i != place).map(|i| arrays[i].clone()).collect();
-            assert!(LabelTree::from_arrays(&without, (d, 12)).is_err());
+            // Files of earlier versions have no margin.
+            let opens = LabelTree::from_arrays(&without, (d, 12)).is_ok();
+            assert_eq!(opens, arrays[place].0 == "label_tree.margin");
             for i in 0..64 {
                 for value in [0, 1, 2, 7, 12, 13, 1 << 20, u32::MAX - 1, u32::MAX] {
                     let mut changed = arrays.clone();
