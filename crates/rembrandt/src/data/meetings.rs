@@ -20,8 +20,8 @@ use crate::{Result, kernel};
 const MOST_ENTRIES: usize = 1 << 24;
 /// Bytes for each of them: while examples are added up, and afterwards by labels and by features.
 const BYTES: u64 = 64;
-/// Entries of examples that wait to be added up, about.
-const WAITING: usize = 1 << 24;
+/// Entries of examples that wait to be added up at least, while there are not as many sums.
+const WAITING: usize = 1 << 18;
 /// Labels that are worth sums of their own for all features.
 const GRAIN: usize = 1024;
 
@@ -115,16 +115,17 @@ struct Sums {
 }
 
 impl Sums {
-    /// The sums of all examples, of which about so many entries wait at a time; nothing when there are too many sums, or
-    /// several labels on an example.
-    fn of(data: &Dataset, weights: Option<&[f32]>, most_waiting: usize) -> Result<Option<Sums>> {
+    /// The sums of all examples, of which so many entries wait at a time, or as many as there are sums: then these are gone
+    /// through a few times only, and what waits never takes more than they do. Nothing when there are too many sums, or several
+    /// labels on an example.
+    fn of(data: &Dataset, weights: Option<&[f32]>, waiting_least: usize) -> Result<Option<Sums>> {
         let Shape { d, c, .. } = data.shape();
         let mut sums = Sums { starts: vec![0; c + 1], entries: Vec::new(), occurs: vec![false; c] };
         let (mut waiting, mut at, mut pays) = (Waiting::new(), 0, true);
         data.for_each_chunk(|chunk| {
             let weights = part_of(weights, &mut at, &chunk);
             pays = pays && waiting.take(&chunk, weights);
-            if pays && waiting.features.nnz() >= most_waiting {
+            if pays && waiting.features.nnz() >= waiting_least.max(sums.entries.len()) {
                 sums.add(&mut waiting, d);
                 pays = sums.entries.len() <= MOST_ENTRIES;
             }
@@ -310,7 +311,7 @@ mod tests {
     #[test]
     fn sums_are_the_same_however_many_examples_wait() {
         let data = Dataset::in_chunks_of(16, &rows(1), 12, 30).unwrap();
-        let [at_once, in_turn] = [usize::MAX, 1].map(|most| Sums::of(&data, None, most).unwrap().unwrap());
+        let [at_once, in_turn] = [usize::MAX, 1].map(|least| Sums::of(&data, None, least).unwrap().unwrap());
         assert_eq!(at_once.rows(false), in_turn.rows(false));
     }
 

@@ -36,12 +36,12 @@ pub(super) fn procedure(params: &Rembrandt, direct: bool) -> Procedure {
 pub(crate) fn prefers_direct(params: &Rembrandt, shape: Shape, entries: u64) -> bool {
     let (d, entries) = (shape.d as f64, entries as f64);
     let solved = (params.passes as f64 + 1.0) * params.columns(shape) as f64 + params.k as f64;
-    let steps = params.cg_steps as f64;
+    let solve = half_passes(params.cg_steps);
     let iterated = match procedure(params, false) {
-        Procedure::FewPass => params.columns(shape) as f64 * last_steps(params) as f64 + params.k as f64 * steps,
-        Procedure::Paper => solved * steps,
+        Procedure::FewPass => params.columns(shape) as f64 * half_passes(last_steps(params)) + params.k as f64 * solve,
+        Procedure::Paper => solved * solve,
     };
-    let iterating = 2.0 * entries * iterated;
+    let iterating = entries * iterated;
     let writing = 2.0 * entries * d + d * d * (d / 3.0 + 2.0 * solved) / DENSE_SPEED;
     match params.solver {
         Solver::FewPass | Solver::Iterative => false,
