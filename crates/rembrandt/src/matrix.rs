@@ -11,6 +11,9 @@ use memmap2::MmapMut;
 /// gather rows at random, and with 4 KB pages half of their time goes into address translation.
 const OWN_PAGES: usize = 4 << 20;
 
+/// Matrices of one height that a [`Spare`] keeps: those of a regression and of the products around it.
+const SPARE: usize = 6;
+
 /// An owned dense matrix, row-major, without padding.
 pub struct Matrix {
     rows: usize,
@@ -166,9 +169,13 @@ impl Spare {
         }
     }
 
-    /// Keeps a matrix for later.
+    /// Keeps a matrix for later, unless as many of its height are kept as anyone needs at a time: those that were read
+    /// from files of an earlier run would otherwise pile up.
     pub fn give(&self, matrix: Matrix) {
-        self.0.borrow_mut().push(matrix);
+        let mut kept = self.0.borrow_mut();
+        if kept.iter().filter(|m| m.rows == matrix.rows).count() < SPARE {
+            kept.push(matrix);
+        }
     }
 }
 
@@ -384,6 +391,8 @@ mod tests {
             let wide = spare.take(rows, 4);
             assert_eq!((wide.as_slice().len(), wide.row(0)[0]), (4 * rows, 7.0));
             assert_eq!(spare.take(rows, 4), Matrix::zeros(rows, 4));
+            (0..10).for_each(|_| spare.give(Matrix::zeros(rows, 1)));
+            assert_eq!(spare.0.borrow().len(), SPARE);
         }
     }
 

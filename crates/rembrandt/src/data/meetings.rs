@@ -125,7 +125,7 @@ impl Sums {
         data.for_each_chunk(|chunk| {
             let weights = part_of(weights, &mut at, &chunk);
             pays = pays && waiting.take(&chunk, weights);
-            if pays && waiting.features.nnz() >= waiting_least.max(sums.entries.len()) {
+            if pays && waiting.features.nnz() >= waiting_least.max(sums.entries.len().min(MOST_ENTRIES / 4)) {
                 sums.add(&mut waiting, d);
                 pays = sums.entries.len() <= MOST_ENTRIES;
             }

@@ -133,11 +133,7 @@ fn project_panel(
     let (width, spare, stage) = (e.cols(), operator.spare, "projection");
     let e = operator.padded(e);
     let b = operator.right_side(&e, width, run, stage)?;
-    let mut solve = |regression: &Regression<'_>| {
-        let mut copied = spare.take(b.rows(), b.cols());
-        copy(copied.view_mut(), b.view());
-        regression.solve(copied, width, spare, run, stage)
-    };
+    let mut solve = |regression: &Regression<'_>| regression.solve(operator.copied(&b), width, spare, run, stage);
     let (p, cost) = solve(regression)?;
     let other = if is_other { Some(solve(operator.regression)?.0) } else { None };
     let z = other.as_ref().unwrap_or(&p);

@@ -61,7 +61,7 @@ pub(crate) fn may_write_gram(params: &Rembrandt, shape: Shape) -> bool {
 
 /// Products with X or Xᵀ in so many steps of conjugate gradients, of which the last takes one.
 pub(super) fn half_passes(steps: usize) -> f64 {
-    (2 * steps).saturating_sub(1) as f64
+    (2.0 * steps as f64 - 1.0).max(0.0)
 }
 
 impl Rembrandt {
@@ -98,8 +98,10 @@ impl Rembrandt {
         let (d, c, k) = (shape.d as f64 + 1.0, shape.c as f64, self.k as f64);
         let columns = self.columns(shape).max(self.k);
         let (width, panel) = (columns as f64, columns.min(self.panel).next_multiple_of(LINE) as f64);
-        // A regression holds b, z, r, p, q, and a panel of labels before it and after.
-        let regression = (5.0 * d + 2.0 * c) * panel;
+        // A regression holds b, z, r, p, q, and a panel of labels before it and after; a projection by a rule of its own is
+        // kept while the other regression is solved.
+        let own = if self.own_projection().is_some() { 1.0 } else { 0.0 };
+        let regression = ((5.0 + own) * d + 2.0 * c) * panel;
         let dense = 2.0 * 16.0 * width * width;
         // The range finder regresses from Q while a copy of it is kept; then come Q, its basis and their product, and the
         // matrices of a panel wait for the next. At the end the embedding is there, and its projection is filled panel by

@@ -45,7 +45,7 @@ const SHIFT: f64 = 0.4;
 /// The first only scales what the preconditioner gives, the second turns the space towards that of M. Few dimensions end
 /// where the spectrum is still steep: what little is missing of each of them weighs more, and a third step takes it in.
 pub(super) fn last_steps(params: &Rembrandt) -> usize {
-    if params.k <= FEW_DIMENSIONS { 3 } else { 2 }
+    if params.leading() <= FEW_DIMENSIONS { 3 } else { 2 }
 }
 
 /// E, from `passes` passes with M₀ and one with M.

@@ -73,7 +73,7 @@ impl Operator<'_> {
         });
         drop(inside);
         let b = self.right_side(&g, TRACE_SAMPLES, run, stage)?;
-        let (z, _) = self.regression.solve(b.clone(), TRACE_SAMPLES, self.spare, run, stage)?;
+        let (z, _) = self.regression.solve(self.copied(&b), TRACE_SAMPLES, self.spare, run, stage)?;
         let samples = dot(b.view(), z.view());
         let n = TRACE_SAMPLES as f64;
         let mean = samples.iter().sum::<f64>() / n;
@@ -95,6 +95,13 @@ impl Operator<'_> {
         let mut m = self.spare.take(a.rows(), padding);
         copy(m.columns_mut(0, width), a);
         sweep([m.columns_mut(width, padding)], [], 0, |_, [mut m], [], _| m.fill(0.0));
+        m
+    }
+
+    /// A copy of a right side, for who solves for it and needs it afterwards.
+    pub fn copied(&self, b: &Matrix) -> Matrix {
+        let mut m = self.spare.take(b.rows(), b.cols());
+        copy(m.view_mut(), b.view());
         m
     }
 

@@ -26,7 +26,7 @@ impl Rembrandt {
         let own = self.own_projection().unwrap_or((self.ridge, self.stop()));
         let steps = own.1.steps;
         let work = |direct: bool, shape: Shape| {
-            (if direct { 2 * shape.d } else { labels.cols().saturating_mul(2 * steps) }) as u64
+            (if direct { 2 * shape.d } else { labels.cols().saturating_mul(steps.saturating_mul(2)) }) as u64
         };
         let (projection, mut intercept) = params.prepared(original, own, work, run, |problem, operator, run| {
             let (d, constant) = (original.shape().d, problem.constant);
@@ -64,7 +64,8 @@ impl Rembrandt {
             for (from, to) in operator.panels(params.k) {
                 let e = operator.padded(labels.columns(from, to));
                 let b = operator.right_side(&e, to - from, run, "measuring")?;
-                let (z, _) = operator.regression.solve(b.clone(), to - from, operator.spare, run, "measuring")?;
+                let (z, _) =
+                    operator.regression.solve(operator.copied(&b), to - from, operator.spare, run, "measuring")?;
                 // Column by column, so that the width of panels does not show.
                 dot(b.view(), z.view()).into_iter().take(to - from).for_each(|mu| energy += mu);
                 [e, b, z].into_iter().for_each(|done| operator.spare.give(done));

@@ -13,7 +13,7 @@
 //! | `dots` | inner products of rows with rows, for scores |
 //! | [`columns`] | dot products and updates of dense columns |
 //! | [`elementwise`] | exponentials and cosines of rows |
-//! | `sweep` | scores of the columns of small tables, for trees |
+//! | `scores` | scores of the columns of small tables, for trees |
 //! | `select` | which numbers of a row are among the largest |
 //! | `adam` | steps of a descent |
 //!
@@ -24,8 +24,8 @@ pub mod columns;
 pub(crate) mod dots;
 pub mod elementwise;
 pub(crate) mod level;
+pub(crate) mod scores;
 pub(crate) mod select;
-pub(crate) mod sweep;
 #[cfg(test)]
 mod tests;
 mod tile;

@@ -5,8 +5,8 @@
 
 use super::tables::Tables;
 use super::tree::Tree;
+use crate::kernel::scores::{Place, write_scores};
 use crate::kernel::select::{among_largest, near_largest};
-use crate::kernel::sweep::{Place, sweep};
 use crate::metrics::Best;
 use crate::tree::Wanted;
 
@@ -144,7 +144,7 @@ impl Candidates {
     fn look(&mut self, tables: &Tables, input: Input<'_>) {
         self.places.clear();
         self.places.extend(self.parents.iter().map(|parent| tables.place(*parent)));
-        sweep((input.ids, input.values), tables.numbers(), tables.width, &self.places, &mut self.scores);
+        write_scores((input.ids, input.values), tables.numbers(), tables.width, &self.places, &mut self.scores);
     }
 }
 

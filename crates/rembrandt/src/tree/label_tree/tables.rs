@@ -4,7 +4,7 @@
 //! line where they are as long as one.
 
 use super::tree::Tree;
-use crate::kernel::sweep::{Place, stride};
+use crate::kernel::scores::{Place, stride};
 
 /// Numbers of a cache line.
 const LINE: usize = 16;

@@ -29,7 +29,7 @@ pub(crate) fn stride(columns: usize) -> usize {
 ///
 /// # Panics
 /// If a table ends beyond the numbers, or an input has no row.
-pub(crate) fn sweep(
+pub(crate) fn write_scores(
     (ids, values): (&[u32], &[f32]),
     numbers: &[f32],
     width: usize,
@@ -39,10 +39,10 @@ pub(crate) fn sweep(
     assert_eq!(ids.len(), values.len(), "a value for each input");
     // What is there is overwritten; only what is new must be made.
     out.resize(places.iter().map(|place| place.stride).sum(), 0.0);
-    Level::best().run(Sweep { ids, values, numbers, width, places, out });
+    Level::best().run(Scores { ids, values, numbers, width, places, out });
 }
 
-struct Sweep<'a> {
+struct Scores<'a> {
     ids: &'a [u32],
     values: &'a [f32],
     numbers: &'a [f32],
@@ -51,7 +51,7 @@ struct Sweep<'a> {
     out: &'a mut [f32],
 }
 
-impl Work for Sweep<'_> {
+impl Work for Scores<'_> {
     #[inline(always)]
     fn run<const FMA: bool>(self) {
         let mut out = self.out;
@@ -139,11 +139,11 @@ mod tests {
         for count in 0..=ids.len() {
             let input = (&ids[..count], &values[..count]);
             let mut all = vec![7.0; 3];
-            sweep(input, &numbers, width, &places, &mut all);
+            write_scores(input, &numbers, width, &places, &mut all);
             let mut from = 0;
             for place in &places {
                 let mut alone = Vec::new();
-                sweep(input, &numbers, width, &[*place], &mut alone);
+                write_scores(input, &numbers, width, &[*place], &mut alone);
                 assert_eq!(alone, all[from..from + place.stride]);
                 for (column, score) in alone.iter().enumerate() {
                     let at = |row: usize| f64::from(numbers[place.start + row * place.stride + column]);
@@ -164,7 +164,7 @@ mod tests {
         let numbers: Vec<f32> = (0..1440).map(|i| (i * 53 % 211) as f32 / 97.0 - 1.0).collect();
         let with = |level: Level| {
             let mut out = vec![0.0; 144];
-            level.run(Sweep {
+            level.run(Scores {
                 ids: &ids,
                 values: &values,
                 numbers: &numbers,
