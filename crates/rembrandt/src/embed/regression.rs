@@ -174,8 +174,7 @@ impl<'a> Regression<'a> {
         let (ridge, inverse) = (&self.ridge[..], &self.inverse[..]);
         let system = System { product: &mut product, squares: &mut squares, ridge, inverse };
         let (z, outcome) = cg::solve(system, b, self.stop, spare)?;
-        // A column that ended before the others had no use for its share of what came after, but the last step of all
-        // that took every one of them was a cheaper one.
+        // Two for each step of a column, but one for the last step of all, which only asks for the curvature.
         let of_column = |steps: &usize| 2 * steps - usize::from(*steps == self.stop.steps);
         let half_passes = if self.gram.is_some() { 0 } else { outcome.steps.iter().map(of_column).sum() };
         Ok((z, Cost { half_passes: half_passes as f64, guarded: outcome.guarded }))
