@@ -52,7 +52,7 @@ pub struct TreeArgs {
     /// lpsr: how that is spread over the features, evenly or as they occur [default: uniform]
     #[arg(long, value_parser = choice(SMOOTHINGS))]
     smoothing: Option<Smoothing>,
-    /// label-tree: children of a node [default: twice the root, of degree --depth, of the number of labels]
+    /// label-tree: children of a node [default: as many as let an example meet the fewest scorers]
     #[arg(long, value_name = "N")]
     branching: Option<usize>,
     /// label-tree: nodes of a level that are followed, 1 for greedy descent [default: 6]

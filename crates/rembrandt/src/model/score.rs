@@ -17,6 +17,7 @@ use crate::evidence::{Labels, Nominated, with_nominated};
 use crate::head::{Loss, Pursuit};
 use crate::kernel::elementwise::{cos_turns, exp_sum};
 use crate::kernel::gather;
+use crate::kernel::select::among_largest;
 use crate::matrix::{MatRef, Matrix};
 use crate::metrics::Best;
 use crate::shortlist::{Lists, Rest, Width};
@@ -229,7 +230,7 @@ impl<'m> Scorer<'m> {
     ) -> Vec<Scored> {
         let mut found = vec![nothing(top); h.rows()];
         let calibration = self.model.calibration();
-        let (mut scores, mut shares) = (Vec::new(), Vec::new());
+        let (mut scores, mut shares, mut high) = (Vec::new(), Vec::new(), Vec::new());
         for from in labels.clone().step_by(TILE) {
             let tile = from..labels.end.min(from + TILE);
             scores.resize(h.rows() * tile.len(), 0.0);
@@ -251,8 +252,12 @@ impl<'m> Scorer<'m> {
             }
             scores.iter_mut().for_each(|s| *s = tame(calibration.scale * *s + calibration.shift));
             for (found, row) in found.iter_mut().zip(scores.chunks(tile.len())) {
-                for (at, score) in tile.clone().zip(row) {
-                    found.best.offer(self.label(at), *score);
+                // A look at all scores together leaves few that are worth a look each.
+                match among_largest(row, top, &mut high) {
+                    Some(count) => high[..count].iter().map(|place| *place as usize).for_each(|place| {
+                        found.best.offer(self.label(tile.start + place), row[place]);
+                    }),
+                    None => tile.clone().zip(row).for_each(|(at, score)| found.best.offer(self.label(at), *score)),
                 }
                 if calibration.loss == Loss::Softmax {
                     found.sum.add(exp_sum(row));

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use rembrandt::csr::{Csr, CsrRef};
 use rembrandt::model::{Model, PredictOptions, Predictions, Predictor, Search};
 use rembrandt::shortlist::Width;
+use rembrandt::tree::Trees;
 use rembrandt::{Error, Result};
 use serde_json::{Value, json};
 
@@ -30,8 +31,8 @@ struct Outcome {
     /// Microseconds for an example among many, and alone.
     batch: f64,
     single: f64,
-    /// Labels scored for an example.
-    scored: f64,
+    /// Labels scored for an example, or scorers that it meets in a label tree; absent for all labels and other trees.
+    scored: Option<f64>,
     /// The part of the five best of all labels that were scored.
     recall: f64,
     p1: f64,
@@ -107,7 +108,15 @@ fn compare(model: &Model, x: CsrRef<'_>, y: CsrRef<'_>, widths: &[Width], single
             }
         });
         let scan = scan.get_or_insert_with(|| found.clone());
-        outcomes.push(outcome(&predictor, x, y, &found, scan, [batch, single]));
+        let scored = match model.trees() {
+            Some(Trees::LabelTree(tree)) => {
+                let met = |i: usize| tree.scorers_met(x.row(i).0, x.row(i).1, TOP);
+                Some((0..x.rows()).map(met).sum::<usize>() as f64 / x.rows() as f64)
+            }
+            _ => None,
+        };
+        let outcome = outcome(&predictor, x, y, &found, scan, [batch, single]);
+        outcomes.push(Outcome { scored: outcome.scored.or(scored), ..outcome });
     }
     Ok(outcomes)
 }
@@ -179,7 +188,7 @@ fn outcome(
         width,
         batch,
         single,
-        scored: scored as f64 / n,
+        scored: width.map(|_| scored as f64 / n),
         recall: listed as f64 / wanted.max(1) as f64,
         p1: hits[0] as f64 / n,
         p5: hits[1] as f64 / (TOP as f64 * n),
@@ -209,9 +218,9 @@ fn text(model: &Model, outcomes: &[Outcome], chosen: Option<Width>, rows: usize)
             name,
             digits(outcome.batch),
             digits(outcome.single),
-            outcome.width.map_or_else(
+            outcome.scored.map_or_else(
                 || if model.trees().is_some() { "–" } else { "all" }.to_owned(),
-                |_| format!("{:.0}", outcome.scored),
+                |scored| format!("{scored:.0}"),
             ),
             format!("{:.4}", outcome.recall),
             format!("{:.4}", outcome.p1),
@@ -229,7 +238,7 @@ fn json_of(model: &Model, outcomes: &[Outcome], chosen: Option<Width>, rows: usi
         json!({
             "exact": outcome.width.is_none() && model.trees().is_none(), "probes": outcome.width.map(|width| width.probes),
             "labels": outcome.width.map(|width| width.labels), "microseconds": outcome.batch,
-            "microseconds_alone": outcome.single, "scored": outcome.width.map(|_| outcome.scored),
+            "microseconds_alone": outcome.single, "scored": outcome.scored,
             "recall": outcome.recall, "p@1": outcome.p1, "p@5": outcome.p5,
             "probability_difference": outcome.difference,
         })

@@ -134,22 +134,47 @@ impl LabelTree {
         &self,
         row: (&[u32], Option<&[f32]>),
         wanted: Wanted<'_>,
-        Memory { input: buffers, found }: &mut Memory,
+        memory: &mut Memory,
         mut take: impl FnMut(u32, f32),
+    ) {
+        self.search(row, wanted, memory, |_| ());
+        let found = &mut memory.found;
+        let (largest, sum) = exp_sum(&found.scores);
+        for (label, score) in found.best_labels(&self.tree, wanted) {
+            let p = (f64::from((score - largest).exp()) / sum).min(1.0) as f32;
+            // Numbers beyond all bounds in an example make scores that are none, which are no probabilities.
+            take(label, if p.is_nan() { 0.0 } else { p });
+        }
+    }
+
+    /// How many scorers an example meets when its `top` best labels are looked for: what a prediction costs, where a flat
+    /// classifier would meet one for every label.
+    pub fn scorers_met(&self, ids: &[u32], values: Option<&[f32]>, top: usize) -> usize {
+        let (mut memory, mut met) = (Memory::default(), 0);
+        self.search((ids, values), Wanted { top, labels: None }, &mut memory, |found| {
+            met += found.nodes(&self.tree).count();
+        });
+        met
+    }
+
+    /// Goes down to the labels. `each` sees the candidates of every level.
+    #[inline]
+    fn search(
+        &self,
+        row: (&[u32], Option<&[f32]>),
+        wanted: Wanted<'_>,
+        Memory { input: buffers, found }: &mut Memory,
+        mut each: impl FnMut(&Candidates),
     ) {
         let input = input(self.projection.as_ref(), row, self.d, buffers);
         // Where only some labels are asked for, they are looked for in the whole beam.
         let margin = if wanted.labels.is_some() { f32::INFINITY } else { self.margin };
         let reach = Reach { beam: self.beam, margin, least: wanted.top, also: 0 };
         found.look_at_root(&self.weights, input);
+        each(found);
         for _ in 1..self.tree.depth {
             found.look_below(&self.tree, &self.weights, input, reach);
-        }
-        let (largest, sum) = exp_sum(&found.scores);
-        for (label, score) in found.best_labels(&self.tree, wanted) {
-            let p = (f64::from((score - largest).exp()) / sum).min(1.0) as f32;
-            // Numbers beyond all bounds in an example make scores that are none, which are no probabilities.
-            take(label, if p.is_nan() { 0.0 } else { p });
+            each(found);
         }
     }
 

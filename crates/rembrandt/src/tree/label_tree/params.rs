@@ -33,7 +33,7 @@ pub enum Affinity {
 pub struct LabelTreeParams {
     /// Levels below the root; the last are the labels.
     pub depth: usize,
-    /// Children of every node above the last level; absent: twice the root, of degree `depth`, of the number of labels.
+    /// Children of every node above the last level; absent: as many as let an example meet the fewest scorers.
     pub branching: Option<usize>,
     /// Nodes of a level whose children are looked at; 1 is greedy descent.
     pub beam: usize,
@@ -59,7 +59,7 @@ pub struct LabelTreeParams {
 impl Default for LabelTreeParams {
     fn default() -> LabelTreeParams {
         LabelTreeParams {
-            depth: 2,
+            depth: 3,
             branching: None,
             beam: 6,
             margin: 4.0,
@@ -139,9 +139,14 @@ impl LabelTreeParams {
     }
 
     /// Children of nodes above the last level.
+    ///
+    /// With b of them, c labels and a beam of m, an example meets b scorers at the first of D levels, m·b at each between,
+    /// and m·c/b^(D−1) at the last, which are fewest in all where b^D = (D−1)·m·c / (1 + (D−2)·m).
     pub(super) fn branching(&self, labels: usize) -> usize {
-        let root = (labels as f64).powf(1.0 / self.depth as f64);
-        self.branching.unwrap_or((2.0 * root).round().max(2.0) as usize)
+        let (depth, beam, most) = (self.depth as f64, self.beam as f64, labels.max(2));
+        let power = (depth - 1.0) * beam * labels as f64 / (1.0 + (depth - 2.0).max(0.0) * beam);
+        let best = power.powf(1.0 / depth).round() as usize;
+        self.branching.unwrap_or(best.clamp(2, most))
     }
 
     /// How the embedding is found.
@@ -214,9 +219,28 @@ mod tests {
     #[test]
     fn defaults_go_by_the_data() {
         let params = LabelTreeParams::default();
-        assert_eq!((params.branching(1000), params.branching(1)), (63, 2));
+        assert_eq!((params.branching(1000), params.branching(1)), (12, 2));
+        assert_eq!(LabelTreeParams { branching: Some(7), ..params.clone() }.branching(1000), 7);
         assert_eq!(params.projected(Shape { n: 1, d: 512, c: 9 }), None);
         assert_eq!(params.projected(Shape { n: 1, d: 513, c: 900 }), Some(100));
         assert_eq!(params.projected(Shape { n: 1, d: 513, c: 9 }), Some(9));
+    }
+
+    #[test]
+    fn no_other_branching_meets_fewer_scorers() {
+        for (depth, beam) in [(2, 1), (2, 6), (3, 1), (3, 6), (4, 6), (5, 20)] {
+            let (labels, params) = (100_000, LabelTreeParams { depth, beam, ..Default::default() });
+            let scorers = |b: usize| {
+                let (b, beam) = (b as f64, beam as f64);
+                b + beam * b * (depth as f64 - 2.0) + beam * labels as f64 / b.powi(depth as i32 - 1)
+            };
+            let chosen = params.branching(labels);
+            assert!(
+                scorers(chosen) <= scorers(chosen - 1) && scorers(chosen) <= scorers(chosen + 1),
+                "{depth}, {beam}"
+            );
+        }
+        // A beam as wide as the level follows every child, and there are no more children than labels.
+        assert_eq!(LabelTreeParams { depth: 2, beam: 1 << 20, ..Default::default() }.branching(50), 50);
     }
 }
