@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::separate::{Separated, mean_square, rivals, separate};
-use super::{Evidence, Said, Seen};
+use super::{Evidence, Said, Seen, power};
 use crate::csr::Columns;
 use crate::kernel::dots::narrow;
 use crate::{Result, Run};
@@ -27,18 +27,20 @@ impl Evidence {
         let n = seen.x.rows();
         // So that all of what is mistaken can be numbered.
         let most = rivals(n as u64, seen.x.nnz() as u64).min(u32::MAX as usize / n.max(1)) as u32;
-        let sums = Said::sums(seen);
+        let power = power::choose(seen, most as usize);
+        let sums = Said::sums(seen, power);
         let mut separated = separate(sums.view(), most as usize, seen, run)?;
         let constants = separated.iter().map(|separated| separated.constant).collect();
         let separators = Said::of(&mut separated, seen.d);
-        let share = (SUMS / mean_square(seen).sqrt().sqrt()) as f32;
+        // A sum is in the unit of values to the power of 1 − p.
+        let share = (SUMS * mean_square(seen).powf((power - 1.0) / 2.0)) as f32;
         Ok(Evidence { gain: 1.0, most, share, sums, separators, constants })
     }
 }
 
 impl Said {
-    /// e(f, l).
-    pub(super) fn sums(seen: Seen<'_>) -> Said {
+    /// e(f, l), with the power of a regression that it is.
+    pub(super) fn sums(seen: Seen<'_>, power: f64) -> Said {
         let examples = Weighed { columns: Columns::new(seen.x, seen.d), seen };
         let squares: Vec<f64> = (0..seen.d).map(|f| examples.square(f)).collect();
         let used = squares.iter().filter(|square| **square > 0.0).count();
@@ -49,7 +51,7 @@ impl Said {
             .with_min_len(GRAIN)
             .map_init(scratch, |scratch, f| {
                 examples.add_up(f, scratch);
-                scratch.list(squares[f] + rho)
+                scratch.list(squares[f] + rho, power)
             })
             .collect();
         let mut said = Said::with_capacity(seen.d, lists.iter().map(Vec::len).sum());
@@ -84,9 +86,9 @@ impl Said {
 
 impl Scratch {
     /// The labels of which a feature says most, ascending; leaves the sums empty.
-    fn list(&mut self, square: f64) -> Vec<(u32, u16)> {
-        let root = |sum: f64| (sum.abs() / square).sqrt().copysign(sum) as f32;
-        let said = self.touched.iter().map(|label| (*label, root(self.sums[*label as usize])));
+    fn list(&mut self, square: f64, power: f64) -> Vec<(u32, u16)> {
+        let raised = |sum: f64| (sum.abs() / square).powf(power).copysign(sum) as f32;
+        let said = self.touched.iter().map(|label| (*label, raised(self.sums[*label as usize])));
         let mut list: Vec<(u32, f32)> = said.filter(|(_, weight)| *weight != 0.0 && weight.is_finite()).collect();
         self.touched.drain(..).for_each(|label| self.sums[label as usize] = 0.0);
         if list.len() > MOST {

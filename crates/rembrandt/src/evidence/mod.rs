@@ -6,13 +6,12 @@
 //! the training examples,
 //!
 //! ```text
-//! e(f, l) = √( Σᵢ xᵢf yᵢl / (Σᵢ xᵢf² + ρ) )          and         e(l) = Σ over the features f of an example of x_f e(f, l)
+//! e(f, l) = ( Σᵢ xᵢf yᵢl / (Σᵢ xᵢf² + ρ) )^p          and         e(l) = Σ over the features f of an example of x_f e(f, l)
 //! ```
 //!
-//! Under the root stands what a regression of the label on this feature alone would give; ρ, the mean of the sums of
-//! squares, keeps rare features from saying too much. The root makes of many weak words less than of one strong word and
-//! of one weak word more than nothing; on the titles of books, on which it was chosen, it is better than the regression
-//! itself. A feature keeps the labels of which it says most. An example nominates the labels with the largest sums.
+//! In brackets stands what a regression of the label on this feature alone would give; ρ, the mean of the sums of squares,
+//! keeps rare features from saying too much. The power p is a root for short texts, and higher for long ones (`power.rs`).
+//! A feature keeps the labels of which it says most. An example nominates the labels with the largest sums.
 //!
 //! Such sums know nothing of each other. The second matrix *decides* among the nominated: weights w and a constant b for
 //! each label, which tell its examples from those that nominate it without having it (`separate.rs`). They have learned
@@ -32,9 +31,11 @@
 //! |---|---|
 //! | `said` | a sparse matrix of features and labels, and the labels that lead in it |
 //! | `build` | both matrices, from the examples |
+//! | `power` | how much strong words count beside weak ones |
 //! | `separate` | weights that tell a label from those that it is mistaken for |
 
 mod build;
+mod power;
 mod said;
 mod separate;
 #[cfg(test)]

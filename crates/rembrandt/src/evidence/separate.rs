@@ -29,8 +29,8 @@ use crate::{Result, Run};
 
 /// Mistaken examples of all problems together and their features, about; and labels that an example is told from.
 const PAIRS: u64 = 60_000_000;
-const WORK: u64 = 1_200_000_000;
-const RIVALS: [u64; 2] = [20, 200];
+const WORK: u64 = 3_000_000_000;
+const RIVALS: [u64; 2] = [20, 400];
 /// C, for examples of mean square 1.
 const COST: f64 = 0.5;
 /// Passes over the examples of a label, at most; fewer once the gradients of the dual differ by less than the tolerance.
@@ -295,7 +295,7 @@ mod tests {
 
     #[test]
     fn more_data_have_fewer_rivals() {
-        assert_eq!([0, 1_000_000, 10_000_000, u64::MAX].map(|nnz| rivals(1000, nnz)), [200, 200, 120, 20]);
-        assert_eq!([0, 600_000, u64::MAX].map(|n| rivals(n, 1000)), [200, 100, 20]);
+        assert_eq!([0, 1_000_000, 10_000_000, u64::MAX].map(|nnz| rivals(1000, nnz)), [400, 400, 300, 20]);
+        assert_eq!([0, 600_000, u64::MAX].map(|n| rivals(n, 1000)), [400, 100, 20]);
     }
 }

@@ -48,7 +48,7 @@ fn small() -> (Csr, Csr) {
 /// Sums by hand: without the last example the squares are 10, 5, 0 and 26, and ρ is the mean of those that are not 0.
 #[test]
 fn weights_are_roots_of_single_regressions() {
-    let sums = Said::sums(seen(&small(), Some(&[1.0, 1.0, 1.0, 1.0, 0.0]), (4, 3)));
+    let sums = Said::sums(seen(&small(), Some(&[1.0, 1.0, 1.0, 1.0, 0.0]), (4, 3)), 0.5);
     let rho = 41.0 / 3.0;
     let expected = [
         (0, 0, 1.0 / (10.0 + rho)),
@@ -70,10 +70,10 @@ fn weights_are_roots_of_single_regressions() {
 
 #[test]
 fn weights_of_examples_count() {
-    let weighed = Said::sums(seen(&small(), Some(&[1.0, 2.0, 0.0, 1.0, 0.0]), (4, 3)));
+    let weighed = Said::sums(seen(&small(), Some(&[1.0, 2.0, 0.0, 1.0, 0.0]), (4, 3)), 0.5);
     let copied =
         examples(&[(&[(0, 1.0), (1, 2.0)], &[0, 2]), (&[(0, 3.0)], &[2]), (&[(0, 3.0)], &[2]), (&[(3, 5.0)], &[])]);
-    assert_eq!(weighed, Said::sums(seen(&copied, None, (4, 3))));
+    assert_eq!(weighed, Said::sums(seen(&copied, None, (4, 3)), 0.5));
 }
 
 /// What is added to a label is the sum of what its features say, where the example nominates it; all labels, a part of
@@ -150,7 +150,7 @@ fn lists_are_limited() {
             y.end_row();
         }
     }
-    let sums = Said::sums(seen(&(x, y), None, (1, 1000)));
+    let sums = Said::sums(seen(&(x, y), None, (1, 1000)), 0.5);
     assert_eq!(sums.labels.len(), 512);
     assert!((0..500).all(|half| sums.view().weight(0, 2 * half + 1) > 0.0));
 }
