@@ -24,7 +24,7 @@ pub struct TreeArgs {
     /// fastxml: what a mistake costs at a node; more makes hyperplanes less sparse [default: 1]
     #[arg(long, value_name = "NUMBER", value_parser = parse_number)]
     cost: Option<f64>,
-    /// Levels: at most so many of fastxml and lpsr, exactly so many of label-tree [default: 60 and 2]
+    /// Levels: at most so many of fastxml and lpsr, exactly so many of label-tree [default: 60 and 3]
     #[arg(long, value_name = "N")]
     depth: Option<usize>,
     /// Nodes at most [default: lomtree: 16 for each label; others: as many as memory is sure to hold]

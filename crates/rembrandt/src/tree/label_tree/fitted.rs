@@ -110,7 +110,8 @@ pub struct LabelTreeSummary {
     pub largest_group: usize,
     /// Nodes of a level whose children are scored.
     pub beam: usize,
-    /// Scorers that a training example meets, on average, if groups are looked at as often as they have examples.
+    /// Scorers that a training example meets, on average, with the whole beam, whatever the margin, if groups are looked at
+    /// as often as they have examples.
     pub scorers: f64,
     /// Dimensions that scorers work in.
     pub rank: usize,

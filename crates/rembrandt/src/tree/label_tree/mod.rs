@@ -2,7 +2,7 @@
 //!
 //! An example goes down from the root. Each node j has a linear scorer f_j(x) = φ(j)ᵀVx; the best `beam` nodes of a level
 //! are kept, their children are scored, and the labels at the end get the softmax of their scores for probabilities. With
-//! three levels a prediction looks at a few times ∛c scorers instead of c. Nodes whose score is far below the best of their
+//! three levels a prediction looks at about ten times ∛c scorers instead of c. Nodes whose score is far below the best of their
 //! level are passed over, even if the beam has room for them: most examples have few likely groups.
 //!
 //! It follows S. Bengio, J. Weston and D. Grangier, *Label Embedding Trees for Large Multi-Class Tasks* (NIPS 2010), with

@@ -12,6 +12,8 @@ const FEW_FEATURES: usize = 512;
 const RANK: usize = 100;
 /// Dimensions in which labels are compared when examples need none.
 const COMPARED: usize = 50;
+/// Children of a node at most.
+const MOST_CHILDREN: usize = 1 << 20;
 /// Tables of more numbers are refused: places in them are 32 bits wide in a file.
 const MOST_NUMBERS: u64 = u32::MAX as u64;
 
@@ -84,7 +86,7 @@ impl LabelTreeParams {
         if !(1..=16).contains(&self.depth) {
             return Err(Error::parameter("depth", "must be from 1 to 16"));
         }
-        if self.branching.is_some_and(|branching| !(2..=1 << 20).contains(&branching)) {
+        if self.branching.is_some_and(|branching| !(2..=MOST_CHILDREN).contains(&branching)) {
             return Err(Error::parameter("branching", "must be from 2 to 2²⁰"));
         }
         if !(1..=1 << 20).contains(&self.beam) {
@@ -138,15 +140,25 @@ impl LabelTreeParams {
         self.width(shape) as f64 * (groups + shape.c as f64)
     }
 
-    /// Children of nodes above the last level.
-    ///
-    /// With b of them, c labels and a beam of m, an example meets b scorers at the first of D levels, m·b at each between,
-    /// and m·c/b^(D−1) at the last, which are fewest in all where b^D = (D−1)·m·c / (1 + (D−2)·m).
+    /// Children of nodes above the last level: by default as many as let an example meet the fewest scorers.
     pub(super) fn branching(&self, labels: usize) -> usize {
-        let (depth, beam, most) = (self.depth as f64, self.beam as f64, labels.max(2));
-        let power = (depth - 1.0) * beam * labels as f64 / (1.0 + (depth - 2.0).max(0.0) * beam);
-        let best = power.powf(1.0 / depth).round() as usize;
-        self.branching.unwrap_or(best.clamp(2, most))
+        let fewest = || {
+            // Two levels, which meet b + m·c/b, are at their best with b² = m·c, and deeper trees with fewer children.
+            let widest = (self.beam as f64 * labels as f64).sqrt().ceil() as usize;
+            let to_try = 2..=widest.min(labels).clamp(2, MOST_CHILDREN);
+            to_try.min_by(|a, b| self.scorers_met(*a, labels).total_cmp(&self.scorers_met(*b, labels)))
+        };
+        self.branching.or_else(fewest).unwrap_or(2)
+    }
+
+    /// Scorers that an example meets which follows its whole beam, if every group has the same size.
+    fn scorers_met(&self, branching: usize, labels: usize) -> f64 {
+        let (mut met, mut groups) = (0.0, 1.0);
+        for _ in 1..self.depth {
+            met += f64::min(self.beam as f64, groups) * branching as f64;
+            groups *= branching as f64;
+        }
+        met + f64::min(self.beam as f64, groups) * labels as f64 / groups
     }
 
     /// How the embedding is found.
@@ -227,20 +239,15 @@ mod tests {
     }
 
     #[test]
-    fn no_other_branching_meets_fewer_scorers() {
-        for (depth, beam) in [(2, 1), (2, 6), (3, 1), (3, 6), (4, 6), (5, 20)] {
-            let (labels, params) = (100_000, LabelTreeParams { depth, beam, ..Default::default() });
-            let scorers = |b: usize| {
-                let (b, beam) = (b as f64, beam as f64);
-                b + beam * b * (depth as f64 - 2.0) + beam * labels as f64 / b.powi(depth as i32 - 1)
-            };
-            let chosen = params.branching(labels);
-            assert!(
-                scorers(chosen) <= scorers(chosen - 1) && scorers(chosen) <= scorers(chosen + 1),
-                "{depth}, {beam}"
-            );
-        }
-        // A beam as wide as the level follows every child, and there are no more children than labels.
-        assert_eq!(LabelTreeParams { depth: 2, beam: 1 << 20, ..Default::default() }.branching(50), 50);
+    fn branching_meets_the_fewest_scorers() {
+        let chosen = |depth, beam, labels| LabelTreeParams { depth, beam, ..Default::default() }.branching(labels);
+        // Narrow beams: b + m·c/b is least at √(m·c), and b + (m·b + m·c/b²) at the third root of 2·m·c/(1 + m).
+        assert_eq!([chosen(2, 1, 10_000), chosen(2, 4, 10_000)], [100, 200]);
+        assert_eq!([chosen(3, 1, 1000), chosen(3, 6, 1000)], [10, 12]);
+        // Beams that are wider than a level follow all of it: 2 + 4 + 10, and 2 + 50.
+        assert_eq!([chosen(3, 6, 10), chosen(2, 1 << 20, 50)], [2, 2]);
+        let params = LabelTreeParams { depth: 2, beam: 4, ..Default::default() };
+        assert_eq!(params.scorers_met(200, 10_000), 200.0 + 4.0 * 50.0);
+        assert_eq!(LabelTreeParams { depth: 2, beam: 1 << 20, ..params }.branching(usize::MAX >> 11), 2);
     }
 }

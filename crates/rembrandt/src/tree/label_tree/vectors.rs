@@ -49,7 +49,9 @@ pub(super) fn vectors(
                 out_of_fold(&params.embedding(data.shape()), data, &embedding.labels, folds, run)?
             };
             let affinity = confusions(&h, &embedding.labels, classes);
-            spectral(&affinity, params.branching(data.shape().c).min(MOST_DIMENSIONS), params.seed)
+            // As many as there are groups: fewer could not keep them apart.
+            let (branching, above) = (params.branching(data.shape().c), params.depth as u32 - 1);
+            spectral(&affinity, branching.saturating_pow(above).clamp(2, MOST_DIMENSIONS), params.seed)
         }
     };
     normalise(&mut vectors);
