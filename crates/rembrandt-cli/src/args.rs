@@ -7,7 +7,7 @@ use clap::parser::ValueSource;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use rembrandt::Rembrandt;
 use rembrandt::data::RowScale;
-use rembrandt::data::text::{Format, Ids, ReadOptions};
+use rembrandt::data::formats::{Format, Ids, ReadOptions};
 use rembrandt::embed::{Preconditioner, Preset, RidgeConvention, Solver};
 use rembrandt::model::Export;
 use rembrandt::reproduce::Experiment;

@@ -9,7 +9,7 @@ use criterion::{Criterion, SamplingMode};
 use faer::{Accum, Mat, Par};
 use rayon::prelude::*;
 use rembrandt::Matrix;
-use rembrandt::solve::orthonormalize;
+use rembrandt::linalg::orthonormalize;
 
 const ROWS: usize = 100_000;
 const BLOCK: usize = 512;

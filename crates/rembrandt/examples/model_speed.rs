@@ -9,9 +9,9 @@ use std::error::Error;
 use std::time::Instant;
 
 use rembrandt::Matrix;
-use rembrandt::csr::Csr;
-use rembrandt::head::{Calibration, Head, Logistic, Loss};
+use rembrandt::linalg::csr::Csr;
 use rembrandt::model::{Background, Model, ModelParts, Precision, PredictOptions, Preprocessing};
+use rembrandt::score::head::{Calibration, Head, Logistic, Loss};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();

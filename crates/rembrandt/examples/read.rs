@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use rembrandt::data::text::{ReadOptions, read_rows};
+use rembrandt::data::formats::{ReadOptions, read_rows};
 
 fn main() -> ExitCode {
     match run() {

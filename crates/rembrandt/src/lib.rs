@@ -64,33 +64,25 @@
 //! The library never prints, exits, or installs a thread pool or logger. It runs on rayon's current pool; results
 //! are the same to the last bit for any number of threads, unless the time for tuning cuts a search short.
 
-mod atomic;
-pub mod csr;
 pub mod data;
 mod early;
 pub mod embed;
 mod error;
-pub mod evidence;
-pub mod head;
-pub mod kernel;
-mod mapped;
-pub mod matrix;
+mod io;
+pub mod linalg;
 pub mod metrics;
 pub mod model;
-mod pieces;
 pub mod reproduce;
 mod run;
-pub mod shortlist;
-pub mod solve;
+pub mod score;
 mod straight;
-mod sums;
 pub mod train;
 pub mod tree;
 
 pub use data::{Examples, Moments, Shape, Side};
 pub use embed::{Embedding, Rembrandt};
 pub use error::{Error, Result};
-pub use matrix::{MatMut, MatRef, Matrix};
+pub use io::checkpoint::Pieces;
+pub use linalg::matrix::{MatMut, MatRef, Matrix};
 pub use model::{EmbeddingFile, Model};
-pub use pieces::Pieces;
 pub use run::{Progress, Run};

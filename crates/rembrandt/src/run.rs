@@ -1,6 +1,6 @@
 //! How to run, nothing about what: progress, cancellation, and pieces that are kept for a run that goes on from them.
 
-use crate::pieces::{Load, Pieces, Store};
+use crate::io::checkpoint::{Load, Pieces, Store};
 use crate::{Error, Result};
 
 /// What a long computation is doing. Work is counted in columns multiplied by the data.

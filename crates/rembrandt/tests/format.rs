@@ -6,7 +6,7 @@ mod models;
 
 use std::path::{Path, PathBuf};
 
-use rembrandt::data::text::ReadOptions;
+use rembrandt::data::formats::ReadOptions;
 use rembrandt::data::{Dataset, RowScale, convert};
 use rembrandt::{Examples, Matrix, Rembrandt, Run, Side};
 

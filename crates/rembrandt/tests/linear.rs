@@ -185,7 +185,7 @@ fn random_rows_have_the_length_they_should_and_a_regression_that_fits() {
         assert!(means.is_none());
         // The account is that of an orthonormal basis of the same space.
         let mut span = embedding.labels.clone();
-        rembrandt::solve::orthonormalize(&mut span);
+        rembrandt::linalg::orthonormalize(&mut span);
         let held = captured(&oracle(&problem, &[rho; 40]), &span);
         assert!((embedding.report.energy / held - 1.0).abs() < 1e-3);
         // Random rows know nothing of the data.

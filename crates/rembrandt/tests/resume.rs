@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use rembrandt::data::{Dataset, Rows};
 use rembrandt::embed::{Embedder, Method, ProjectionParams, Solver};
-use rembrandt::head::{FeatureParams, Sampled};
 use rembrandt::model::{ModelParts, Precision, Preprocessing};
+use rembrandt::score::head::{FeatureParams, Sampled};
 use rembrandt::train::{HeadKind, TrainParams, Tuning};
 use rembrandt::tree::{FastXmlParams, TreeParams};
 use rembrandt::{EmbeddingFile, Error, Pieces, Rembrandt, Result, Run};

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use rembrandt::data::formats::{Format, Ids, ReadOptions};
 use rembrandt::data::records::{RecordFormat, RecordOptions, Selector};
-use rembrandt::data::text::{Format, Ids, ReadOptions};
 use rembrandt::metrics::Propensity;
 use rembrandt::model::Threshold;
 

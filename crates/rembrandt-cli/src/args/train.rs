@@ -7,9 +7,9 @@ use clap::Args;
 use rembrandt::Shape;
 use rembrandt::data::featurizer::{FeaturizerParams, Hashing, NGrams, Weighting};
 use rembrandt::embed::Method;
-use rembrandt::head::{FeatureParams, Kernel, Sampled};
 use rembrandt::metrics::Propensity;
 use rembrandt::model::Precision;
+use rembrandt::score::head::{FeatureParams, Kernel, Sampled};
 use rembrandt::train::{HeadKind, TrainParams, Tuning};
 
 use super::method::{self, METHODS, MethodChoice};

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use rembrandt::Error;
-use rembrandt::csr::Csr;
+use rembrandt::data::formats::read_rows;
 use rembrandt::data::records::read_records;
-use rembrandt::data::text::read_rows;
+use rembrandt::linalg::csr::Csr;
 use rembrandt::model::{Model, Preprocessing};
 use serde_json::json;
 

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use rembrandt::Result;
-use rembrandt::csr::Csr;
-use rembrandt::data::text::{Ids, ReadOptions, read_known_rows_from};
+use rembrandt::data::formats::{Ids, ReadOptions, read_known_rows_from};
+use rembrandt::linalg::csr::Csr;
 use rembrandt::model::{Model, PredictOptions, Preprocessing};
 use serde_json::{Value, json};
 

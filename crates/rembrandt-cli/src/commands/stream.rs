@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use rembrandt::csr::Csr;
 use rembrandt::data::{Input, InputKind, Known, KnownIds, NameIndex, read_input};
+use rembrandt::linalg::csr::Csr;
 use rembrandt::model::{Model, Predictions, Predictor, Preprocessing};
 use rembrandt::{Error, Result};
 

@@ -12,7 +12,7 @@ use rembrandt::data::records::RecordFormat;
 use rembrandt::data::{Dataset, NameIndex, RowScale, read_texts};
 use rembrandt::embed::Method;
 use rembrandt::model::Preprocessing;
-use rembrandt::shortlist::ShortlistReport;
+use rembrandt::score::shortlist::ShortlistReport;
 use rembrandt::train::{EvidenceReport, HeadKind, HeldOut, TrainParams, TrainReport, Tried};
 use rembrandt::{Error, Examples, Rembrandt, Run, Side};
 use serde_json::{Map, Value, json};

@@ -18,8 +18,10 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::chunk::Chunk;
 use super::names::Names;
 use super::{Shape, Side};
+use crate::io::atomic_file;
+use crate::io::mmap;
 use crate::straight::Straight;
-use crate::{Error, Result, atomic, mapped};
+use crate::{Error, Result};
 
 #[cfg(target_endian = "big")]
 compile_error!("cache files hold little-endian words and are mapped as they are");
@@ -83,7 +85,7 @@ impl CacheWriter {
     }
 
     fn with(path: &Path, out: impl Fn(&NamedTempFile) -> io::Result<Box<dyn Write>>) -> Result<CacheWriter> {
-        let file = atomic::temporary(path)?;
+        let file = atomic_file::temporary(path)?;
         let out = out(&file).map_err(Error::io(path))?;
         let mut writer = CacheWriter { path: path.to_owned(), file, out, offset: 0, footer: Footer::default() };
         let mut head = [0; ALIGN as usize];
@@ -118,7 +120,7 @@ impl CacheWriter {
         trailer.extend_from_slice(END);
         self.put(&trailer)?;
         self.out.flush().map_err(Error::io(&self.path))?;
-        atomic::persist(self.file, &self.path)
+        atomic_file::persist(self.file, &self.path)
     }
 
     /// A side without columns has no names: an empty text would read as one empty name.
@@ -179,7 +181,7 @@ impl Cache {
         if !Cache::recognise(path) {
             return Err(refuse("not a rembrandt data cache"));
         }
-        let read = |offset: u64, len: u64| match mapped::map(&file, offset, len as usize) {
+        let read = |offset: u64, len: u64| match mmap::map(&file, offset, len as usize) {
             Ok(map) => Ok(map),
             Err(e) => Err(Error::io(path)(e)),
         };
@@ -218,7 +220,7 @@ impl Cache {
         let checked = footer.chunks.iter().map(|_| AtomicBool::new(false)).collect();
         let whole = match most {
             Some(most) if bytes > most => None,
-            _ => mapped::map(&file, 0, bytes as usize).ok(),
+            _ => mmap::map(&file, 0, bytes as usize).ok(),
         };
         Ok(Cache { path: path.to_owned(), file, bytes, footer, whole, checked })
     }
@@ -302,7 +304,7 @@ impl Cache {
         match &self.whole {
             Some(map) => Ok(Window::Whole(&map[part.offset as usize..(part.offset + part.bytes) as usize])),
             None => {
-                let map = mapped::map(&self.file, part.offset, part.bytes as usize);
+                let map = mmap::map(&self.file, part.offset, part.bytes as usize);
                 Ok(Window::Own(map.map_err(Error::io(&self.path))?))
             }
         }

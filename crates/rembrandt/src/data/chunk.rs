@@ -18,9 +18,9 @@
 //!
 //! first for X, then for Y, and at the end the weights of the examples (rows words, or none when all are 1).
 
-use crate::csr::{Csr, CsrRef, TransposeRef};
 use crate::data::transpose::Transpose;
 use crate::data::{Rows, Shape, Side};
+use crate::linalg::csr::{Csr, CsrRef, TransposeRef};
 
 /// Rows in a full chunk. Its intermediate product of 64 columns then stays near the cores, and rows fit 16 bits.
 pub(crate) const CHUNK_ROWS: usize = 16_384;

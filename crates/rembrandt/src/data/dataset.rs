@@ -11,12 +11,12 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use super::cache::{Cache, CacheWriter};
 use super::chunk::{CHUNK_ROWS, Chunk, ChunkBuilder};
+use super::formats::{self, ReadOptions};
 use super::names::Names;
-use super::text::{self, ReadOptions};
 use super::{Examples, Meetings, Moments, Occurring, Rows, Shape, Side};
-use crate::csr::{Csr, CsrRef};
-use crate::kernel::{self, Scratch};
-use crate::matrix::{MatMut, MatRef, Matrix};
+use crate::linalg::csr::{Csr, CsrRef};
+use crate::linalg::kernels::{self, Scratch};
+use crate::linalg::matrix::{MatMut, MatRef, Matrix};
 use crate::{Error, Result};
 
 /// Examples with their features and labels.
@@ -93,7 +93,7 @@ impl Dataset {
             blocks.push(block);
             Ok::<(), Error>(())
         };
-        let mut found = text::read_rows(path, options, watch, &mut |rows| builder.push(&rows, &mut keep))?;
+        let mut found = formats::read_rows(path, options, watch, &mut |rows| builder.push(&rows, &mut keep))?;
         builder.finish(&mut keep)?;
         let names = Names::of(&mut found);
         Ok((Dataset::from_blocks(found.shape, blocks, names), found.notes))
@@ -259,7 +259,7 @@ impl Dataset {
         self.for_each_chunk(|chunk| {
             let (_, rest) = out.view_mut().split_rows_at(at);
             let (part, _) = rest.split_rows_at(chunk.rows());
-            kernel::gather(chunk.side(Side::X).rows, None, z, part);
+            kernels::gather(chunk.side(Side::X).rows, None, z, part);
             at += chunk.rows();
             Ok(())
         })?;
@@ -332,7 +332,7 @@ pub fn convert(path: &Path, options: &ReadOptions, out: &Path, watch: Watch<'_>)
     let mut builder = ChunkBuilder::new();
     let mut writer = CacheWriter::create(out)?;
     let mut push = |rows| builder.push(&rows, |block| writer.chunk(&block));
-    let mut found = text::read_rows(path, options, watch, &mut push)?;
+    let mut found = formats::read_rows(path, options, watch, &mut push)?;
     builder.finish(|block| writer.chunk(&block))?;
     writer.finish(found.shape, &Names::of(&mut found))?;
     Ok((Dataset::open(out)?, found.notes))
@@ -397,7 +397,7 @@ impl Dataset {
         assert_eq!(z.rows(), shape.width(b), "z needs a row for every column of {b:?}");
         assert_eq!(out.rows(), shape.width(a), "out needs a row for every column of {a:?}");
         assert_eq!(z.cols(), out.cols(), "z and out must be equally wide");
-        kernel::columns::sweep([out.reborrow()], [], 0, |_, [mut out], [], _| out.fill(0.0));
+        kernels::columns::sweep([out.reborrow()], [], 0, |_, [mut out], [], _| out.fill(0.0));
         let mut scratch = std::mem::take(&mut *self.lock_scratch());
         let (mut at, mut left_ids, mut right_ids) = (0, Vec::new(), Vec::new());
         let done = self.for_each_chunk(|chunk| {
@@ -407,7 +407,7 @@ impl Dataset {
                 left.ids = if a == Side::Y { renumber(left.ids, numbers, &mut left_ids) } else { left.ids };
                 right.ids = if b == Side::Y { renumber(right.ids, numbers, &mut right_ids) } else { right.ids };
             }
-            kernel::cross_chunk(left, right, weights, z, &mut scratch, out.reborrow());
+            kernels::cross_chunk(left, right, weights, z, &mut scratch, out.reborrow());
             Ok(())
         });
         *self.lock_scratch() = scratch;
@@ -421,7 +421,7 @@ impl Dataset {
         let (mut at, mut total) = (0, vec![0.0; z.cols()]);
         let done = self.for_each_chunk(|chunk| {
             let weights = part_of(weights, &mut at, &chunk);
-            kernel::add_squares(chunk.side(Side::X).rows, weights, z, &mut scratch, &mut total);
+            kernels::add_squares(chunk.side(Side::X).rows, weights, z, &mut scratch, &mut total);
             Ok(())
         });
         *self.lock_scratch() = scratch;

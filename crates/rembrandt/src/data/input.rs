@@ -7,10 +7,10 @@ mod tests;
 use std::io::Read;
 use std::path::Path;
 
+use super::formats::{ReadOptions, Watch, read_known_rows, read_known_rows_from};
 use super::records::{RecordOptions, Records, read_known_records, read_known_records_from};
-use super::text::{ReadOptions, Watch, read_known_rows, read_known_rows_from};
 use super::{Dataset, Known, NameIndex, Rows};
-use crate::csr::CsrRef;
+use crate::linalg::csr::CsrRef;
 use crate::{Error, Result};
 
 /// Some examples in the order of the file. Labels that the model does not know have numbers beyond those it knows.

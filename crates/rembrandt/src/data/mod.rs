@@ -1,39 +1,39 @@
 //! From files to products: readers, chunks, the cache file, and the trait through which algorithms see examples.
 
-pub(crate) mod adapt;
-pub(crate) mod alike;
+mod active_labels;
+pub(crate) mod bias_center;
 mod cache;
 mod chunk;
 mod dataset;
 pub mod featurizer;
+pub mod formats;
 pub mod generate;
 mod input;
-mod known;
-mod meetings;
+mod label_feature_product;
 mod names;
-mod occurring;
+pub(crate) mod near_duplicates;
 pub mod records;
 mod reweighted;
 mod rows;
 mod scaled;
-pub mod text;
 mod texts;
 mod transpose;
+mod vocabulary;
 
-use crate::kernel::columns::dot;
-use crate::matrix::{MatMut, MatRef, Matrix};
+use crate::linalg::kernels::columns::dot;
+use crate::linalg::matrix::{MatMut, MatRef, Matrix};
 use crate::{Error, Result};
 
+pub use active_labels::Occurring;
 pub use cache::address_space;
 pub use dataset::{Dataset, Watch, convert};
 pub use input::{Input, InputKind, InputSink, read_input, read_input_from};
-pub use known::{Known, KnownIds, NameIndex};
-pub use meetings::Meetings;
-pub use occurring::Occurring;
+pub use label_feature_product::Meetings;
 pub use reweighted::Reweighted;
 pub use rows::Rows;
 pub use scaled::{RowScale, Scaled};
 pub use texts::read_texts;
+pub use vocabulary::{Known, KnownIds, NameIndex};
 
 /// The size of a problem: always these letters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -128,7 +128,7 @@ pub(crate) fn check_not_empty(shape: Shape) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::adapt::{Adapted, Change};
+    use super::bias_center::{Adapted, Change};
     use super::*;
 
     /// One label each, labels that never occur, weights, several chunks.

@@ -1,6 +1,6 @@
 //! What labels and features are called.
 
-use super::text::Summary;
+use super::formats::Summary;
 
 /// What labels and features are called, and whether that is how the text identified them.
 #[derive(Clone, Debug, Default, PartialEq)]

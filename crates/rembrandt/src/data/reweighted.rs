@@ -1,7 +1,7 @@
 //! [`Reweighted`]: a data set seen with other weights, such as 0 for the examples of a fold.
 
 use super::{Dataset, Examples, Meetings, Moments, Occurring, Shape, Side};
-use crate::matrix::{MatMut, MatRef};
+use crate::linalg::matrix::{MatMut, MatRef};
 use crate::{Error, Result};
 
 /// A data set with another weight for each example. Its own weights still count: the two are multiplied.
@@ -57,7 +57,7 @@ impl Examples for Reweighted<'_> {
 mod tests {
     use super::*;
     use crate::data::Rows;
-    use crate::matrix::Matrix;
+    use crate::linalg::matrix::Matrix;
 
     /// Every third row left out, or only the others there.
     fn rows(all: bool) -> (Rows, Vec<f32>) {

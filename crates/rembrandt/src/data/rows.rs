@@ -1,6 +1,6 @@
 //! A batch of examples on its way from a reader to a data set.
 
-use crate::csr::Csr;
+use crate::linalg::csr::Csr;
 
 /// Some examples in the order in which they were read.
 ///

@@ -4,8 +4,8 @@
 //! w·r², XᵀWY has w·r, YᵀWY has w.
 
 use super::{Dataset, Examples, Meetings, Moments, Occurring, Shape, Side};
-use crate::csr::CsrRef;
-use crate::matrix::{MatMut, MatRef, Matrix};
+use crate::linalg::csr::CsrRef;
+use crate::linalg::matrix::{MatMut, MatRef, Matrix};
 use crate::{Error, Result};
 
 /// Sizes of rows lie between this and its inverse: then their squares, and the products of `f32` with them, are sound.

@@ -7,10 +7,10 @@ use std::path::Path;
 
 use super::chunk::ChunkBuilder;
 use super::featurizer::{FeatureCounts, Featurizer, FeaturizerParams};
-use super::known::Numbering;
+use super::formats::Watch;
 use super::names::Names;
 use super::records::{RecordOptions, RecordSummary, Records, label_ids, read_records};
-use super::text::Watch;
+use super::vocabulary::Numbering;
 use super::{Dataset, NameIndex, Rows, Shape, Side};
 use crate::{Error, Result};
 

@@ -4,7 +4,7 @@
 //! misses the near caches. So it is done in two steps. The first sends entries to ranges of ids, few enough that a line of
 //! the cache for each stays near. The second counts the ids of one range at a time, whose counters stay near as well.
 
-use crate::csr::CsrRef;
+use crate::linalg::csr::CsrRef;
 
 /// Ranges that the ids are cut into, unless they would be longer than 16 bits tell.
 const RANGES: usize = 1024;
@@ -152,7 +152,7 @@ fn zeros<T: Copy + Default>(memory: &mut Vec<T>, len: usize) -> &mut [T] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::csr::Csr;
+    use crate::linalg::csr::Csr;
 
     /// The columns of a matrix, found the slow way: (id, row, value) in order.
     fn slow(a: CsrRef<'_>) -> Vec<(u32, u16, f32)> {

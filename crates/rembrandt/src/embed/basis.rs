@@ -2,7 +2,7 @@
 
 use super::operator::Tally;
 use super::rembrandt::begin_with;
-use crate::matrix::Matrix;
+use crate::linalg::matrix::Matrix;
 use crate::{Result, Run};
 
 /// The name that it is kept under.

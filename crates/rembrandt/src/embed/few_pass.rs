@@ -28,10 +28,10 @@ use super::operator::Operator;
 use super::params::Rembrandt;
 use super::regression::{Problem, Regression};
 use super::rembrandt::{Found, completed, top_left};
-use crate::kernel::columns::{add_multiple, copy, dot, sweep};
-use crate::matrix::Matrix;
-use crate::solve::cg::Stop;
-use crate::solve::orth;
+use crate::linalg::cg::Stop;
+use crate::linalg::kernels::columns::{add_multiple, copy, dot, sweep};
+use crate::linalg::matrix::Matrix;
+use crate::linalg::orth;
 use crate::{Result, Run};
 
 /// Dimensions up to which the last pass has a step more.

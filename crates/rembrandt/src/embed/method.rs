@@ -16,10 +16,10 @@ use serde::{Deserialize, Serialize};
 
 use super::params::Rembrandt;
 use super::report::Embedding;
-use super::{compressed, pca, plst};
-use crate::data::adapt::weighted_sum;
+use super::{pca, plst, random_projection};
+use crate::data::bias_center::weighted_sum;
 use crate::data::{Examples, Side};
-use crate::matrix::Matrix;
+use crate::linalg::matrix::Matrix;
 use crate::{Error, Result, Run, Shape};
 
 /// A way to embed labels.
@@ -144,7 +144,7 @@ impl Embedder {
         self.check(data.shape())?;
         match self.method {
             Method::Rembrandt | Method::Cplst => self.params.fit_labels(start, data, run),
-            Method::Cs | Method::CsOmp => Ok(compressed::draw(&self.params, data.shape())),
+            Method::Cs | Method::CsOmp => Ok(random_projection::draw(&self.params, data.shape())),
             Method::Pca => Ok(pca::find(&self.params, start, data, run)?.directions),
             Method::Plst => Ok(plst::find(&self.params, start, data, run)?.directions),
         }
@@ -158,7 +158,7 @@ impl Embedder {
                 (found.labels, found.projection, found.intercept)
             }
             _ => {
-                let labels = compressed::scaled(self.method, basis);
+                let labels = random_projection::scaled(self.method, basis);
                 let (projection, intercept) = self.params.fit_projection(data, &labels, run)?;
                 (labels, projection, intercept)
             }
@@ -177,7 +177,7 @@ impl Embedder {
         self.check(data.shape())?;
         let embedding = match self.method {
             Method::Rembrandt | Method::Cplst => self.params.fit_from(start, data, run)?,
-            Method::Cs | Method::CsOmp => compressed::fit(self.method, &self.params, data, run)?,
+            Method::Cs | Method::CsOmp => random_projection::fit(self.method, &self.params, data, run)?,
             Method::Pca => pca::fit(&self.params, start, data, run)?,
             Method::Plst => plst::fit(&self.params, start, data, run)?,
         };

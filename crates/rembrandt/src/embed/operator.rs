@@ -2,9 +2,9 @@
 
 use super::regression::Regression;
 use crate::data::{Examples, Side};
-use crate::kernel::columns::{add_multiple, copy, dot, sweep};
-use crate::matrix::{MatRef, Matrix, Spare};
-use crate::solve::{orth, random};
+use crate::linalg::kernels::columns::{add_multiple, copy, dot, sweep};
+use crate::linalg::matrix::{MatRef, Matrix, Spare};
+use crate::linalg::{orth, random};
 use crate::{Result, Run};
 
 /// Columns to a cache line.

@@ -16,11 +16,11 @@ use super::params::Rembrandt;
 use super::principal::{Principal, principal};
 use super::rembrandt::check_range;
 use super::report::{Embedding, Report};
-use crate::data::adapt::{Adapted, Change, weighted_sum};
+use crate::data::bias_center::{Adapted, Change, weighted_sum};
 use crate::data::{Examples, Side};
-use crate::kernel::columns::dot;
-use crate::matrix::Matrix;
-use crate::solve::orth;
+use crate::linalg::kernels::columns::dot;
+use crate::linalg::matrix::Matrix;
+use crate::linalg::orth;
 use crate::{Error, Result, Run};
 
 /// Variances below this fraction of the largest are rounding.

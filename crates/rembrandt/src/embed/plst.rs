@@ -18,7 +18,7 @@ use super::params::Rembrandt;
 use super::principal::{Principal, principal};
 use super::report::Embedding;
 use crate::data::{Examples, Side};
-use crate::matrix::Matrix;
+use crate::linalg::matrix::Matrix;
 use crate::{Result, Run};
 
 /// V, the principal directions of the labels.

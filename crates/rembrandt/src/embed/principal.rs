@@ -8,9 +8,9 @@
 use super::basis::Basis;
 use super::params::Rembrandt;
 use super::rembrandt::{next_basis, top_left};
-use crate::data::adapt::{Adapted, Change};
+use crate::data::bias_center::{Adapted, Change};
 use crate::data::{Examples, Side};
-use crate::matrix::Matrix;
+use crate::linalg::matrix::Matrix;
 use crate::{Result, Run};
 
 /// Products with the data for each pass that is asked for. A pass of Rembrandt is a regression of about twice as many.

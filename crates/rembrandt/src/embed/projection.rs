@@ -4,9 +4,9 @@ use super::operator::panel_name;
 use super::params::{Rembrandt, Solver};
 use super::rembrandt::centred_intercept;
 use crate::data::Examples;
-use crate::kernel::columns::{copy, dot};
-use crate::matrix::{MatRef, Matrix};
-use crate::solve::cg::Stop;
+use crate::linalg::cg::Stop;
+use crate::linalg::kernels::columns::{copy, dot};
+use crate::linalg::matrix::{MatRef, Matrix};
 use crate::{Error, Result, Run, Shape};
 
 /// When a regression has told the energy: its error is the square of the residual.

@@ -6,13 +6,14 @@ use std::cell::RefCell;
 
 use super::operator::panel_name;
 use super::params::{Preconditioner, Rembrandt, RidgeConvention};
-use crate::csr::CsrRef;
 use crate::data::{Examples, Moments, Side};
-use crate::kernel::columns::{dot, multiply_rows, sweep};
-use crate::matrix::{MatMut, MatRef, Matrix, Spare};
-use crate::solve::cg::{self, Stop, System};
-use crate::solve::direct::Cholesky;
-use crate::{Error, Result, Run, kernel};
+use crate::linalg::cg::{self, Stop, System};
+use crate::linalg::csr::CsrRef;
+use crate::linalg::direct::Cholesky;
+use crate::linalg::kernels;
+use crate::linalg::kernels::columns::{dot, multiply_rows, sweep};
+use crate::linalg::matrix::{MatMut, MatRef, Matrix, Spare};
+use crate::{Error, Result, Run};
 
 /// The Gram matrix is summed in `f32`. With a condition number above this, its factorisation would be mostly
 /// rounding, and what regularises is the number of steps: then it is iterated on instead.
@@ -48,7 +49,7 @@ impl Gram {
 
     fn multiply(&self, z: MatRef<'_>, out: MatMut<'_>) {
         let full = CsrRef { ptr: &self.ptr, ids: &self.ids, values: Some(self.matrix.as_slice()) };
-        kernel::gather(full, None, z, out);
+        kernels::gather(full, None, z, out);
     }
 }
 

@@ -24,12 +24,12 @@ use super::operator::{Operator, Tally};
 use super::params::{Rembrandt, Solver};
 use super::regression::{Gram, Problem, Regression};
 use super::report::Embedding;
-use crate::data::adapt::{Adapted, Change, weighted_sum};
+use crate::data::bias_center::{Adapted, Change, weighted_sum};
 use crate::data::{Examples, Moments, Occurring, Side};
-use crate::matrix::{Matrix, Spare};
-use crate::solve::cg::Stop;
-use crate::solve::orth::{self, Thin};
-use crate::solve::random;
+use crate::linalg::cg::Stop;
+use crate::linalg::matrix::{Matrix, Spare};
+use crate::linalg::orth::{self, Thin};
+use crate::linalg::random;
 use crate::{Error, Result, Run, Shape};
 
 /// Directions whose singular value is below this fraction of the largest carry no energy, only rounding.

@@ -52,19 +52,17 @@ mod at;
 mod bootstrap;
 mod evaluator;
 mod propensity;
-mod rank;
 mod scores;
 mod tally;
 #[cfg(test)]
 mod tests;
 mod threshold;
 
+pub use crate::linalg::topk::{rank, rank_candidates};
 pub use at::{ndcg_at, precision_at, recall_at};
 pub use bootstrap::{Bootstrap, INTERVAL, MIN_REPLICATES};
 pub use evaluator::{Evaluator, Example, Settings};
 pub use propensity::{Propensities, Propensity};
-pub(crate) use rank::Best;
-pub use rank::{rank, rank_candidates};
 pub use scores::{Interval, Intervals, Measures, Scores};
 pub use threshold::{DEFAULT_THRESHOLD, best_f1_thresholds, best_f1_thresholds_on, predicted_positive};
 

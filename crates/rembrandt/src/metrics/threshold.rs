@@ -4,7 +4,7 @@
 //! threshold for all labels, let alone ½, does badly. Predicting a label for the examples where it is most probable,
 //! the first r by descending probability, is best for some r; the threshold is the probability of the last of them.
 
-use crate::csr::CsrRef;
+use crate::linalg::csr::CsrRef;
 use crate::{Error, Result};
 
 /// The threshold of a label about which the data say nothing: with calibrated probabilities it makes the fewest
@@ -19,7 +19,7 @@ pub const DEFAULT_THRESHOLD: f32 = 0.5;
 /// be calibrated. A label that has a positive probability nowhere gets [`DEFAULT_THRESHOLD`].
 ///
 /// ```
-/// use rembrandt::csr::Csr;
+/// use rembrandt::linalg::csr::Csr;
 /// use rembrandt::metrics::{best_f1_thresholds, predicted_positive};
 ///
 /// let mut probabilities = Csr::new(false);
@@ -49,7 +49,7 @@ pub fn best_f1_thresholds(probabilities: CsrRef<'_>, prior: &[f64]) -> Result<Ve
 /// prefer [`best_f1_thresholds`] for them when probabilities are calibrated.
 ///
 /// ```
-/// use rembrandt::csr::Csr;
+/// use rembrandt::linalg::csr::Csr;
 /// use rembrandt::metrics::best_f1_thresholds_on;
 ///
 /// let (mut probabilities, mut truth) = (Csr::new(false), Csr::new(true));
@@ -164,7 +164,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::csr::Csr;
+    use crate::linalg::csr::Csr;
 
     const C: usize = 3;
 

@@ -29,10 +29,10 @@ use std::path::Path;
 
 use super::names;
 use super::open::Model;
-use crate::csr::CsrRef;
-use crate::matrix::Matrix;
+use crate::linalg::csr::CsrRef;
+use crate::linalg::direct::Cholesky;
+use crate::linalg::matrix::Matrix;
 use crate::metrics::DEFAULT_THRESHOLD;
-use crate::solve::direct::Cholesky;
 use crate::{Error, Result};
 
 /// κ: pseudo-examples at the mean of all examples.

@@ -19,7 +19,8 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-use crate::{Error, Matrix, Result, atomic};
+use crate::io::atomic_file;
+use crate::{Error, Matrix, Result};
 
 /// Where the checksum of all tensor bytes is kept.
 const CHECKSUM: &str = "checksum";
@@ -91,7 +92,7 @@ pub(super) fn write(
     }
     let mut header = json_text(&header).into_bytes();
     header.resize(header.len().next_multiple_of(8), b' ');
-    atomic::write(path, |out| {
+    atomic_file::write(path, |out| {
         out.write_all(&(header.len() as u64).to_le_bytes())?;
         out.write_all(&header)?;
         tensors.iter().try_for_each(|t| out.write_all(t.bytes))

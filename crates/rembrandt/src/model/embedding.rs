@@ -25,7 +25,8 @@ use safetensors::Dtype;
 use super::container::{self, Container, Format, HEADER_LIMIT, Tensor, damaged};
 use super::names;
 use crate::data::RowScale;
-use crate::{Embedding, Rembrandt, Result, mapped};
+use crate::io::mmap;
+use crate::{Embedding, Rembrandt, Result};
 
 /// Files say the oldest version that knows all that is in them.
 const FORMAT: Format = Format {
@@ -101,7 +102,7 @@ impl EmbeddingFile {
     /// Reads the file and checks all of it.
     pub fn open(path: impl AsRef<Path>) -> Result<EmbeddingFile> {
         let path = path.as_ref();
-        let bytes = mapped::map_whole(path)?;
+        let bytes = mmap::map_whole(path)?;
         let file = Container::open(path, &bytes, &FORMAT)?;
         let labels = file.matrix("labels")?;
         let (c, k) = (labels.rows(), labels.cols());
@@ -134,7 +135,7 @@ impl EmbeddingFile {
     /// Whether a file begins like an embedding file; `false` for one that cannot be read.
     pub fn is_embedding(path: impl AsRef<Path>) -> bool {
         let path = path.as_ref();
-        mapped::map_whole(path).is_ok_and(|bytes| container::begins(path, &bytes, &FORMAT))
+        mmap::map_whole(path).is_ok_and(|bytes| container::begins(path, &bytes, &FORMAT))
     }
 
     /// The name of a label or, without names, its id.

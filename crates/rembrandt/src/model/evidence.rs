@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::container::{Container, damaged};
 use super::layout::{Description, HeadKind};
-use crate::evidence::{EvidenceRef, SaidRef};
+use crate::score::ranker::{EvidenceRef, SaidRef};
 use crate::{Error, Result};
 
 /// What the metadata say of the evidence.

@@ -9,7 +9,7 @@
 //! so every feature has an exact share in the log-odds scale·s + shift. Under softmax the log-probability is
 //! scale·s − log Σ exp(scale·s of all labels); shares are those in scale·s, the evidence for the label itself, since the
 //! features act on the rest through all other labels at once. Where the example nominates the label, its
-//! [evidence](crate::evidence) has shares as well, and what comes with the nomination is told apart.
+//! [evidence](crate::score::ranker) has shares as well, and what comes with the nomination is told apart.
 //!
 //! Random features mix the features of an example. There the share of a feature is what the log-odds lose when it is
 //! taken away; what the features say only together is left in the base.
@@ -18,10 +18,10 @@ use super::layout::HeadKind;
 use super::open::Model;
 use super::predict::{PredictOptions, Search};
 use super::score::{Scored, Scorer};
-use crate::csr::{Csr, CsrRef};
-use crate::evidence::EvidenceRef;
-use crate::head::{Loss, STRIP};
-use crate::sums::Sums;
+use crate::linalg::csr::{Csr, CsrRef};
+use crate::linalg::sparse_accumulator::Sums;
+use crate::score::head::{Loss, STRIP};
+use crate::score::ranker::EvidenceRef;
 use crate::{Error, Result};
 
 /// Why a label has its probability.
@@ -35,7 +35,7 @@ pub struct Explanation {
     pub log_odds: f64,
     /// What an example without features would start from or, if not `exact`, what the contributions leave.
     pub base: f64,
-    /// What it has for being nominated by [evidence](crate::evidence) at all; 0 where it is not, or if not `exact`.
+    /// What it has for being nominated by [evidence](crate::score::ranker) at all; 0 where it is not, or if not `exact`.
     pub nominated: f64,
     /// Feature, its value after preprocessing, and its share in the log-odds; largest share, of either sign, first.
     pub contributions: Vec<(u32, f32, f64)>,

@@ -7,7 +7,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::EmbeddingFile;
-use crate::{Embedding, Matrix, Result, atomic};
+use crate::io::atomic_file;
+use crate::{Embedding, Matrix, Result};
 
 /// A format to export to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,14 +45,14 @@ impl Export {
         match self {
             Export::Npy => {
                 let Embedding { labels, projection, intercept, .. } = &file.embedding;
-                atomic::write(&paths[0], |out| npy_matrix(out, labels))?;
-                atomic::write(&paths[1], |out| npy_matrix(out, projection))?;
-                atomic::write(&paths[2], |out| npy(out, &format!("({},)", intercept.len()), intercept))?;
+                atomic_file::write(&paths[0], |out| npy_matrix(out, labels))?;
+                atomic_file::write(&paths[1], |out| npy_matrix(out, projection))?;
+                atomic_file::write(&paths[2], |out| npy(out, &format!("({},)", intercept.len()), intercept))?;
             }
-            Export::Word2vec => atomic::write(&paths[0], |out| word2vec(out, file))?,
+            Export::Word2vec => atomic_file::write(&paths[0], |out| word2vec(out, file))?,
             Export::Tsv => {
-                atomic::write(&paths[0], |out| vectors(out, file))?;
-                atomic::write(&paths[1], |out| names(out, file))?;
+                atomic_file::write(&paths[0], |out| vectors(out, file))?;
+                atomic_file::write(&paths[1], |out| names(out, file))?;
             }
         }
         Ok(paths)

@@ -15,9 +15,9 @@
 //! | `weights` | f32 or bf16 | (c−a)×(k+1) or (c−a)×(f+1) | logistic head, if it is one; the constant last |
 //! | `shortlist_starts` | u64 | d+2 | lists of likely labels, if there are any: where that of each feature begins |
 //! | `shortlist_labels`, `shortlist_shares` | u32, bf16 | | the labels on them, and what a feature says for each |
-//! | `shortlist_offsets`, `shortlist_direction` | f32 | c−a, k | see [`shortlist`](crate::shortlist) |
+//! | `shortlist_offsets`, `shortlist_direction` | f32 | c−a, k | see [`shortlist`](crate::score::shortlist) |
 //! | `evidence_starts`, `separator_starts` | u64 | d+1 | evidence, if there is any: where the labels of each feature begin |
-//! | `evidence_labels`, `evidence_weights`, … | u32, bf16 | | see [`evidence`](crate::evidence) |
+//! | `evidence_labels`, `evidence_weights`, … | u32, bf16 | | see [`evidence`](crate::score::ranker) |
 //! | `evidence_constants` | f32 | c−a | the constants of its separators |
 //! | arrays of trees | u32 or f32 | | in place of an embedding, see [`tree`](crate::tree) |
 //! | `label_names`, `feature_names` | u8 | | one per line, when known |
@@ -44,9 +44,9 @@ use super::precision::Precision;
 use super::shortlist::ShortlistKind;
 use crate::Result;
 use crate::data::featurizer::FeaturizerParams;
-use crate::evidence::EvidenceRef;
-use crate::head::Calibration;
-use crate::shortlist::Lists;
+use crate::score::head::Calibration;
+use crate::score::ranker::EvidenceRef;
+use crate::score::shortlist::Lists;
 use crate::tree::{Array, Arrays, TreeMethod};
 
 /// Files say the oldest version that knows all that is in them.

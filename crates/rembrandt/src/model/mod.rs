@@ -21,8 +21,8 @@
 //! # Example
 //!
 //! ```
-//! use rembrandt::csr::Csr;
-//! use rembrandt::head::{Calibration, Head, Loss};
+//! use rembrandt::linalg::csr::Csr;
+//! use rembrandt::score::head::{Calibration, Head, Loss};
 //! use rembrandt::model::{Background, Model, ModelParts, PredictOptions, Precision, Preprocessing};
 //! use rembrandt::Matrix;
 //!
@@ -76,16 +76,16 @@ mod names;
 mod neighbors;
 mod open;
 mod parts;
-mod place;
 mod precision;
 mod predict;
+mod project;
 mod pursuit;
 mod score;
 mod shortlist;
 #[cfg(test)]
 mod tests;
 
-pub use crate::atomic::{check_target, write_file};
+pub use crate::io::atomic_file::{check_target, write_file};
 pub use add_label::ModelUpdate;
 pub use embedding::EmbeddingFile;
 pub use explain::Explanation;

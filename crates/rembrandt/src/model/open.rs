@@ -15,12 +15,13 @@ use super::parts::{Background, Preprocessing, finite};
 use super::precision::{Place, Precision, Table};
 use super::shortlist::StoredLists;
 use crate::data::featurizer::{Featurizer, FeaturizerParts, SparseTransform, Weighting};
-use crate::evidence::EvidenceRef;
-use crate::head::Calibration;
-use crate::matrix::Matrix;
-use crate::shortlist::{Lists, Width};
+use crate::io::mmap;
+use crate::linalg::matrix::Matrix;
+use crate::score::head::Calibration;
+use crate::score::ranker::EvidenceRef;
+use crate::score::shortlist::{Lists, Width};
 use crate::tree::{self, Trees};
-use crate::{Error, Result, mapped};
+use crate::{Error, Result};
 
 /// The size of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +63,7 @@ impl Model {
     /// Maps a model file and checks all of it.
     pub fn open(path: impl AsRef<Path>) -> Result<Model> {
         let path = path.as_ref();
-        let map = mapped::map_whole(path)?;
+        let map = mmap::map_whole(path)?;
         let file = Container::open(path, &map, &FORMAT)?;
         let description: Description = file.json("model")?;
         let contradiction = || damaged(path, "the sizes in it contradict each other");
@@ -159,7 +160,7 @@ impl Model {
     /// Whether a file begins like a model; `false` for one that cannot be read.
     pub fn is_model(path: impl AsRef<Path>) -> bool {
         let path = path.as_ref();
-        mapped::map_whole(path).is_ok_and(|bytes| container::begins(path, &bytes, &FORMAT))
+        mmap::map_whole(path).is_ok_and(|bytes| container::begins(path, &bytes, &FORMAT))
     }
 
     /// Numbers of features, labels and dimensions.

@@ -12,11 +12,11 @@ use super::precision::Precision;
 use super::shortlist::{ShortlistKind, direction};
 use crate::data::Dataset;
 use crate::data::featurizer::{Featurizer, SparseTransform};
-use crate::evidence::Evidence;
-use crate::head::{Calibration, Head, Loss};
-use crate::matrix::Matrix;
+use crate::linalg::matrix::Matrix;
 use crate::metrics::DEFAULT_THRESHOLD;
-use crate::shortlist::Shortlist;
+use crate::score::head::{Calibration, Head, Loss};
+use crate::score::ranker::Evidence;
+use crate::score::shortlist::Shortlist;
 use crate::tree::{TreeMethod, Trees};
 use crate::{Error, Examples, Result, Side};
 

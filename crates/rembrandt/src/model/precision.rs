@@ -8,8 +8,9 @@ use safetensors::Dtype;
 use serde::{Deserialize, Serialize};
 
 use super::container::{Container, damaged};
-use crate::kernel::dots::{Number, dots, narrow};
-use crate::{Result, matrix::MatRef};
+use crate::Result;
+use crate::linalg::kernels::dots::{Number, dots, narrow};
+use crate::linalg::matrix::MatRef;
 
 /// How the large matrices of a model are stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

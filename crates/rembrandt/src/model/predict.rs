@@ -1,6 +1,6 @@
 //! The most probable labels of examples.
 //!
-//! From a score s the [`Calibration`](crate::head::Calibration) of the model makes a probability: σ(scale·s + shift)
+//! From a score s the [`Calibration`](crate::score::head::Calibration) of the model makes a probability: σ(scale·s + shift)
 //! when labels are independent, softmax(scale·s) when an example has one label of all. An example without any feature
 //! that the model knows gets the frequencies of the labels in training.
 //!
@@ -15,10 +15,10 @@ use rayon::prelude::*;
 
 use super::open::Model;
 use super::score::{Scored, Scorer};
-use crate::csr::CsrRef;
-use crate::head::{Loss, STRIP};
-use crate::metrics::Best;
-use crate::shortlist::Width;
+use crate::linalg::csr::CsrRef;
+use crate::linalg::topk::Best;
+use crate::score::head::{Loss, STRIP};
+use crate::score::shortlist::Width;
 use crate::tree::{TreeMemory, Trees, Wanted};
 use crate::{Error, Result};
 
@@ -50,7 +50,7 @@ pub struct PredictOptions {
 /// Which labels to score for an example.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Search {
-    /// Those of a [shortlist](crate::shortlist), where the model has lists for it, all labels are asked for, and no more
+    /// Those of a [shortlist](crate::score::shortlist), where the model has lists for it, all labels are asked for, and no more
     /// of them than a shortlist has; else all.
     #[default]
     Shortlist,

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::layout::HeadKind;
 use super::open::Model;
 use super::precision::Table;
-use crate::head::Dictionary;
+use crate::score::head::Dictionary;
 
 /// The embedding of the labels that were trained. Those added later are ranked by themselves, and change nothing for
 /// the others.

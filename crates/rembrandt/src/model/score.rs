@@ -12,16 +12,16 @@ use super::open::Model;
 use super::precision::Table;
 use super::predict::Search;
 use super::pursuit::Trained;
-use crate::csr::CsrRef;
-use crate::evidence::{Labels, Nominated, with_nominated};
-use crate::head::{Loss, Pursuit};
-use crate::kernel::elementwise::{cos_turns, exp_sum};
-use crate::kernel::gather;
-use crate::kernel::select::among_largest;
-use crate::matrix::{MatRef, Matrix};
-use crate::metrics::Best;
-use crate::shortlist::{Lists, Rest, Width};
-use crate::sums::Sums;
+use crate::linalg::csr::CsrRef;
+use crate::linalg::kernels::elementwise::{cos_turns, exp_sum};
+use crate::linalg::kernels::gather;
+use crate::linalg::kernels::select::among_largest;
+use crate::linalg::matrix::{MatRef, Matrix};
+use crate::linalg::sparse_accumulator::Sums;
+use crate::linalg::topk::Best;
+use crate::score::head::{Loss, Pursuit};
+use crate::score::ranker::{Labels, Nominated, with_nominated};
+use crate::score::shortlist::{Lists, Rest, Width};
 
 /// Examples of a task that looks for likely labels.
 const EXAMPLES: usize = 8;

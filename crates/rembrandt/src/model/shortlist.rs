@@ -15,9 +15,9 @@ use super::container::{Container, damaged};
 use super::layout::{Description, HeadKind};
 use super::open::Model;
 use super::precision::Table;
-use crate::csr::{Csr, CsrRef};
-use crate::matrix::Matrix;
-use crate::shortlist::{DECIDING, Linear, Lists, Rest, Shortlist, ShortlistReport, Trial, Width, choose};
+use crate::linalg::csr::{Csr, CsrRef};
+use crate::linalg::matrix::Matrix;
+use crate::score::shortlist::{DECIDING, Linear, Lists, Rest, Shortlist, ShortlistReport, Trial, Width, choose};
 use crate::{Error, Result};
 
 /// What the metadata say of the lists.

@@ -34,15 +34,15 @@ use serde::{Deserialize, Serialize};
 
 pub use settings::{Published, Trial};
 
-use crate::csr::Csr;
 use crate::data::Dataset;
 use crate::embed::energy_dimension;
-use crate::head::{
-    Descent, FeatureParams, Inputs, Logistic, LogisticParams, Loss, RandomFeatures, Targets, add_intercept,
-};
-use crate::matrix::Matrix;
+use crate::linalg::csr::Csr;
+use crate::linalg::matrix::Matrix;
 use crate::metrics::{
     Bootstrap, Evaluator, Example, Intervals, Scores, Settings, best_f1_thresholds, predicted_positive, rank,
+};
+use crate::score::head::{
+    Descent, FeatureParams, Inputs, Logistic, LogisticParams, Loss, RandomFeatures, Targets, add_intercept,
 };
 use crate::{Embedding, Error, Examples, Rembrandt, Result, Run};
 

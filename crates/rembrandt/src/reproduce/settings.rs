@@ -2,7 +2,7 @@
 
 use super::{Experiment, Metric};
 use crate::embed::Preset;
-use crate::head::Kernel;
+use crate::score::head::Kernel;
 
 /// A figure with its interval: the second lowest, the middle and the second highest of 16 bootstrap replicates.
 #[derive(Clone, Copy, Debug, PartialEq)]

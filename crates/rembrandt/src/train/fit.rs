@@ -2,24 +2,24 @@
 
 use std::time::Instant;
 
-use super::chosen::Chosen;
 use super::params::{HeadKind, TrainParams, Tuning};
 use super::report::{EvidenceReport, TrainReport};
 use super::search::search;
+use super::search_outcome::Chosen;
 use super::shortlist::Deciding;
-use super::trial::{MOST_EXAMPLES, MOST_SCORES, Scored, Setting};
-use crate::data::{Dataset, Examples, Side, alike};
+use super::validation::{MOST_EXAMPLES, MOST_SCORES, Scored, Setting};
+use crate::data::{Dataset, Examples, Side, near_duplicates};
 use crate::embed::Method;
-use crate::evidence::Evidence;
-use crate::head::{
+use crate::linalg::matrix::{MatRef, Matrix};
+use crate::linalg::orth;
+use crate::metrics::Propensities;
+use crate::model::{Background, ModelParts, Preprocessing};
+use crate::score::head::{
     Calibration, Decoder, Descent, Folds, Head, Inputs, Logistic, LogisticParams, LogisticReport, Part, RandomFeatures,
     Sampled, Targets, add_intercept, one_fold, out_of_fold,
 };
-use crate::matrix::{MatRef, Matrix};
-use crate::metrics::Propensities;
-use crate::model::{Background, ModelParts, Preprocessing};
-use crate::shortlist::Shortlist;
-use crate::solve::orth;
+use crate::score::ranker::Evidence;
+use crate::score::shortlist::Shortlist;
 use crate::{Embedding, Error, Result, Run};
 
 /// One in so many examples is kept from the head, to find out which blend and which calibration suit it; when there are
@@ -75,7 +75,7 @@ impl TrainParams {
     fn fit_decided(&self, data: &Dataset, tuning: &Tuning, run: &mut Run<'_>) -> Result<Trained> {
         let mut clock = Clock { last: Instant::now(), seconds: Vec::new() };
         let groups = match self.together {
-            true => run.piece("groups", |_| alike::groups(data))?,
+            true => run.piece("groups", |_| near_duplicates::groups(data))?,
             false => (0..data.shape().n as u32).collect(),
         };
         clock.stage("comparing");

@@ -32,18 +32,18 @@
 //! # Ok::<(), rembrandt::Error>(())
 //! ```
 
-mod chosen;
+mod combination;
 mod fit;
 mod params;
 mod report;
 mod search;
-mod settle;
+mod search_clock;
+mod search_outcome;
 mod shortlist;
-mod spent;
 #[cfg(test)]
 mod tests;
 mod thresholds;
-mod trial;
+mod validation;
 
 pub use fit::Trained;
 pub use params::{HeadKind, TrainParams, Tuning};

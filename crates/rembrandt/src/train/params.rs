@@ -5,13 +5,13 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::search::{MANY_LABELS, MOST_DIMENSIONS, rotations};
-use super::trial::{FEW_EXAMPLES, MOST_DECIDING, MOST_EXAMPLES, MOST_SCORES, PARTS};
+use super::validation::{FEW_EXAMPLES, MOST_DECIDING, MOST_EXAMPLES, MOST_SCORES, PARTS};
 use crate::data::{Dataset, Examples, Shape, Side};
 use crate::embed::{Embedder, Method};
-use crate::evidence::rivals;
-use crate::head::{Descent, FeatureParams, Kernel, LogisticParams, Loss, Sampled};
 use crate::metrics::Propensity;
-use crate::shortlist::FROM_LABELS;
+use crate::score::head::{Descent, FeatureParams, Kernel, LogisticParams, Loss, Sampled};
+use crate::score::ranker::rivals;
+use crate::score::shortlist::FROM_LABELS;
 use crate::{Error, Rembrandt, Result};
 
 /// Dimensions to begin with, where nobody says how many.
@@ -117,10 +117,10 @@ pub struct TrainParams {
     pub together: bool,
     /// Rank as if every label had been given as often as it applies: those that tend to be forgotten move up.
     pub propensity: Option<Propensity>,
-    /// How much of the [evidence](crate::evidence) of single features to add to the scores; 0: none.
+    /// How much of the [evidence](crate::score::ranker) of single features to add to the scores; 0: none.
     #[serde(default)]
     pub evidence: f32,
-    /// With so many labels or more, make [lists](crate::shortlist) with which prediction need not look at all of them.
+    /// With so many labels or more, make [lists](crate::score::shortlist) with which prediction need not look at all of them.
     /// Absent: never.
     #[serde(default)]
     pub shortlist: Option<usize>,

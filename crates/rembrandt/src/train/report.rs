@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::embed;
-use crate::evidence::Evidence;
-use crate::head::{FeatureParams, LogisticReport};
-use crate::shortlist::ShortlistReport;
+use crate::score::head::{FeatureParams, LogisticReport};
+use crate::score::ranker::Evidence;
+use crate::score::shortlist::ShortlistReport;
 
 /// How a training went.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

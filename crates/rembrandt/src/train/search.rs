@@ -5,17 +5,17 @@
 //! as long as that pays, on h itself where there would be too few random features for so many; then the strength of the
 //! head. How much of the least-squares score to add costs nothing to find out, and is found out for every setting.
 
-use super::chosen::Chosen;
 use super::params::{HeadKind, TrainParams, Tuning};
 use super::report::{HeldOut, Tried};
-use super::spent::Spent;
+use super::search_clock::Spent;
+use super::search_outcome::Chosen;
 use super::thresholds::thresholds;
-use super::trial::{PARTS, Scored, Setting, Trial, together};
+use super::validation::{PARTS, Scored, Setting, Trial, together};
 use crate::data::{Dataset, Examples};
 use crate::embed::Method;
-use crate::head::{Calibration, FeatureParams, Loss};
-use crate::matrix::Matrix;
-use crate::pieces::Json;
+use crate::io::checkpoint::Json;
+use crate::linalg::matrix::Matrix;
+use crate::score::head::{Calibration, FeatureParams, Loss};
 use crate::{Error, Result, Run};
 
 /// Examples that should decide; with fewer in a part, several parts do in turn.

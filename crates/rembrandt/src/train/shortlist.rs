@@ -1,12 +1,12 @@
 //! Lists of likely labels, from what training has at hand.
 
 use super::params::TrainParams;
-use crate::csr::Csr;
 use crate::data::{Dataset, Side};
-use crate::evidence::Evidence;
-use crate::head::{Calibration, Head};
-use crate::matrix::{MatRef, Matrix};
-use crate::shortlist::{DECIDING, Linear, Shortlist, ShortlistReport, Trial, choose};
+use crate::linalg::csr::Csr;
+use crate::linalg::matrix::{MatRef, Matrix};
+use crate::score::head::{Calibration, Head};
+use crate::score::ranker::Evidence;
+use crate::score::shortlist::{DECIDING, Linear, Shortlist, ShortlistReport, Trial, choose};
 use crate::{Embedding, Result};
 
 /// Examples that the width of a search is chosen on, and their h, as new as can be had.

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use super::trial::{Setting, Trial};
+use super::validation::{Setting, Trial};
 use super::{HeadKind, TrainParams, Trained, Tuning};
 use crate::data::{Dataset, Examples, Rows, Shape};
 use crate::embed::Method;
-use crate::head::{FeatureParams, Folds, Head, Sampled};
 use crate::metrics::Propensity;
+use crate::score::head::{FeatureParams, Folds, Head, Sampled};
 use crate::{Error, Run};
 
 const D: usize = 60;
@@ -93,7 +93,7 @@ fn what_decides_has_no_part_in_what_it_decides_on() {
         (scored.blended(2.0), trial.precision(&scored, &[2.0]))
     };
     for (rotation, params) in methods().iter().flat_map(|params| [(0, params), (1, params)]) {
-        let parts = Folds { count: super::trial::PARTS, seed: super::trial::DIVISION, groups: Some(&groups) };
+        let parts = Folds { count: super::validation::PARTS, seed: super::validation::DIVISION, groups: Some(&groups) };
         // Other labels on the examples that decide: their scores stay, and only how good these are changes.
         let other = |i: usize| if parts.of(i) == rotation { 3 } else { 0 };
         let changed = Dataset::from_rows(&rows(n, other), D, C).unwrap();
@@ -172,7 +172,7 @@ fn every_method_learns_and_keeps_what_it_needs() {
         assert!(trained.report.held_out.p1 > least, "{name}: {:?}", trained.report.held_out);
         assert_eq!(trained.params.method, params.method);
         // The head that is kept gives scores as good as those of the trial.
-        let h = crate::head::project(&trained.embedding, data.features().unwrap().view());
+        let h = crate::score::head::project(&trained.embedding, data.features().unwrap().view());
         let scores = trained.head.scores(&trained.embedding.labels, h.view());
         let truth = data.labels().unwrap();
         let hit = |i: &usize| truth.view().row(*i).0.contains(&crate::metrics::rank(scores.row(*i), 1)[0]);
@@ -196,7 +196,7 @@ fn labels_that_most_examples_have_are_ranked_by_the_mean() {
     for method in [Method::Pca, Method::Plst, Method::Cplst] {
         let params = TrainParams { method, k: Some(2), ridge: Some(1e4), ..TrainParams::new(HeadKind::LeastSquares) };
         let trained = fit(&params, &data, &Tuning::off());
-        let h = crate::head::project(&trained.embedding, data.features().unwrap().view());
+        let h = crate::score::head::project(&trained.embedding, data.features().unwrap().view());
         let scores = trained.head.scores(&trained.embedding.labels, h.view());
         for (label, count) in trained.counts.iter().enumerate() {
             let share = *count as f32 / 300.0;

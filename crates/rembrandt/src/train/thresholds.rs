@@ -4,10 +4,10 @@
 //! the best for all labels together.
 
 use crate::Result;
-use crate::csr::{Csr, CsrRef};
-use crate::head::Calibration;
-use crate::matrix::Matrix;
+use crate::linalg::csr::{Csr, CsrRef};
+use crate::linalg::matrix::Matrix;
 use crate::metrics::{DEFAULT_THRESHOLD, best_f1_thresholds_on, rank};
+use crate::score::head::Calibration;
 
 /// Labels of an example that may be predicted, at most.
 const CANDIDATES: usize = 50;
@@ -65,7 +65,7 @@ fn pooled(probabilities: CsrRef<'_>, truth: CsrRef<'_>) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::head::Loss;
+    use crate::score::head::Loss;
 
     #[test]
     fn frequent_labels_have_their_own_and_rare_ones_share() {

@@ -4,18 +4,18 @@
 //! type that ranks the labels of one example at a time. Fitted trees are flat arrays without pointers, so that a model
 //! file holds them as they are; [`Arrays`] is how they go in and out.
 
-mod any;
 #[cfg(test)]
 mod damage;
 pub mod fastxml;
+mod hyperplane_tree;
 pub mod label_tree;
 pub mod lomtree;
 mod lookup;
 pub mod lpsr;
-mod routes;
-mod single;
+mod method;
+mod multiclass;
+mod parallel;
 mod unit_row;
-mod work;
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -24,16 +24,16 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
 use crate::data::{Dataset, Examples, Side};
-use crate::metrics::Best;
+use crate::linalg::topk::Best;
 use crate::{Error, Result};
 
-pub(crate) use any::TreeMemory;
-pub use any::{TreeMethod, TreeParams, Trees};
 pub use fastxml::{FastXml, FastXmlParams};
+pub use hyperplane_tree::TreeSummary;
 pub use label_tree::{Affinity, LabelTree, LabelTreeParams};
 pub use lomtree::{LomTree, LomTreeParams};
 pub use lpsr::{Lpsr, LpsrParams, Smoothing};
-pub use routes::TreeSummary;
+pub(crate) use method::TreeMemory;
+pub use method::{TreeMethod, TreeParams, Trees};
 
 /// Which labels of an example are asked for.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,7 @@
 //! Rows divided by their length, so that the length of a step means the same on all data.
 
-use crate::csr::{Csr, CsrRef};
-use crate::kernel::elementwise::to_unit_length;
+use crate::linalg::csr::{Csr, CsrRef};
+use crate::linalg::kernels::elementwise::to_unit_length;
 
 /// Memory for [`unit_row`], kept from row to row.
 #[derive(Debug, Default)]

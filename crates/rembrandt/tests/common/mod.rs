@@ -6,8 +6,8 @@ use faer::{Mat, Side};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use rembrandt::Matrix;
-use rembrandt::csr::Csr;
 use rembrandt::data::{Dataset, Rows};
+use rembrandt::linalg::csr::Csr;
 
 /// A generator of standard normals.
 pub fn rng_normal(seed: u64) -> impl FnMut() -> f64 {

@@ -7,12 +7,12 @@
 use std::path::{Path, PathBuf};
 
 use rembrandt::Matrix;
-use rembrandt::csr::Csr;
 use rembrandt::data::featurizer::{Featurizer, FeaturizerParams, SparseCounts};
-use rembrandt::head::{Calibration, Head, Logistic, Loss, RandomFeatures};
+use rembrandt::linalg::csr::Csr;
 use rembrandt::model::{
     Background, HeadKind, Model, ModelParts, Precision, PredictOptions, Predictions, Preprocessing,
 };
+use rembrandt::score::head::{Calibration, Head, Logistic, Loss, RandomFeatures};
 
 const TEXTS: [&str; 4] = ["green tea from the hills", "black tea with milk", "strong coffee with milk", "green paint"];
 

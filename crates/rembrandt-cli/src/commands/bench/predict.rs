@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use rembrandt::csr::{Csr, CsrRef};
+use rembrandt::linalg::csr::{Csr, CsrRef};
 use rembrandt::model::{Model, PredictOptions, Predictions, Predictor, Search};
-use rembrandt::shortlist::Width;
+use rembrandt::score::shortlist::Width;
 use rembrandt::tree::Trees;
 use rembrandt::{Error, Result};
 use serde_json::{Value, json};

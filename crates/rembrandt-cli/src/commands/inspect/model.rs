@@ -2,9 +2,9 @@
 
 use indicatif::BinaryBytes;
 use rembrandt::data::featurizer::{FeaturizerParams, Weighting};
-use rembrandt::head::Loss;
 use rembrandt::model::{HeadKind, Model, Names, Precision, Preprocessing};
-use rembrandt::shortlist::ShortlistReport;
+use rembrandt::score::head::Loss;
+use rembrandt::score::shortlist::ShortlistReport;
 use rembrandt::train::{TrainParams, TrainReport};
 use serde::Deserialize;
 use serde_json::{Value, json};

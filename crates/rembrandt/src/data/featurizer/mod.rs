@@ -32,8 +32,8 @@ mod words;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::text::vocabulary::Vocabulary;
-use crate::csr::Csr;
+use super::formats::vocabulary::Vocabulary;
+use crate::linalg::csr::Csr;
 use crate::{Error, Result};
 
 pub use count::FeatureCounts;
@@ -217,7 +217,7 @@ impl Featurizer {
         let mut names = Vocabulary::default();
         for (name, expected) in list.iter().zip(0u32..) {
             if names.id(name) != Some(expected) {
-                return Err(Error::Data(format!("the feature {} is named twice", super::text::show(name))));
+                return Err(Error::Data(format!("the feature {} is named twice", super::formats::show(name))));
             }
         }
         if names.len() != list.len() {

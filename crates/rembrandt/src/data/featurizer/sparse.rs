@@ -3,13 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 use super::count::idf;
-use crate::csr::{Csr, CsrRef};
+use crate::linalg::csr::{Csr, CsrRef};
 use crate::{Error, Result};
 
 /// Weighs sparse rows: tf-idf, length 1, or both.
 ///
 /// ```
-/// use rembrandt::csr::Csr;
+/// use rembrandt::linalg::csr::Csr;
 /// use rembrandt::data::featurizer::SparseCounts;
 /// let mut x = Csr::new(false);
 /// x.push(0, 3.0);

@@ -6,7 +6,7 @@
 //! is its place: that is quicker as long as there are at most a few hundred.
 
 use super::draw::{Draw, Zipf, below, log2, spread};
-use crate::kernel::level::Work;
+use crate::linalg::kernels::simd::Work;
 
 /// Words that are looked at together.
 const LANES: usize = 16;
@@ -215,7 +215,7 @@ fn sorted_places(words: &[u32], places: &mut [u32]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::level::Level;
+    use crate::linalg::kernels::simd::Level;
     use std::collections::BTreeMap;
 
     /// The words of an example and how often they came, found one after the other.

@@ -10,8 +10,9 @@ use crate::data::cache::CacheWriter;
 use crate::data::chunk::{CHUNK_ENTRIES, CHUNK_ROWS, ChunkBuilder};
 use crate::data::names::Names;
 use crate::data::{Rows, Shape};
+use crate::io::atomic_file;
 use crate::straight::Straight;
-use crate::{Error, Result, Run, atomic};
+use crate::{Error, Result, Run};
 
 /// Examples that are made before they go on: they should stay in the caches until then.
 const BATCH: usize = 512;
@@ -54,14 +55,14 @@ impl Generator {
         run.begin(n as u64);
         match as_what {
             GeneratedAs::Text => {
-                let file = atomic::temporary(path)?;
+                let file = atomic_file::temporary(path)?;
                 let mut out = Straight::new(file.as_file(), file.path()).map_err(Error::io(path))?;
                 writeln!(out, "{} {} {}", shape.n, shape.d, shape.c).map_err(Error::io(path))?;
                 let found = self.pieces(part, n, BATCH * BATCHES, run, |text: &Text| {
                     out.write_all(&text.0).map_err(Error::io(path))
                 })?;
                 out.flush().map_err(Error::io(path))?;
-                atomic::persist(file, path)?;
+                atomic_file::persist(file, path)?;
                 Ok(found)
             }
             GeneratedAs::Cache => {

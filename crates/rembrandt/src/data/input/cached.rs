@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use super::{Input, InputSink};
-use crate::csr::{Csr, CsrRef};
-use crate::data::known::Numbering;
-use crate::data::text::Watch;
+use crate::data::formats::Watch;
+use crate::data::vocabulary::Numbering;
 use crate::data::{Dataset, Examples, Known, KnownIds, NameIndex, Side};
+use crate::linalg::csr::{Csr, CsrRef};
 use crate::{Error, Result};
 
 /// Streams a cache file, a chunk at a time.

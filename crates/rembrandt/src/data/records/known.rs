@@ -4,10 +4,10 @@ use std::io::Read;
 use std::path::Path;
 
 use super::{RecordOptions, RecordSummary, Records, read_records, read_records_from};
-use crate::csr::{Csr, CsrRef};
 use crate::data::NameIndex;
-use crate::data::known::Numbering;
-use crate::data::text::Watch;
+use crate::data::formats::Watch;
+use crate::data::vocabulary::Numbering;
+use crate::linalg::csr::{Csr, CsrRef};
 use crate::{Error, Result};
 
 /// Takes batches of records in the order of the file, with the numbers of their labels: ascending, a row for each record.

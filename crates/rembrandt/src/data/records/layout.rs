@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::{RecordFormat, RecordOptions, Records};
-use crate::data::text::{finite, show};
+use crate::data::formats::{finite, show};
 use crate::{Error, Result};
 
 /// Column names that are listed in a message at most.

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::layout::{Layout, labels_of, listed, weight_of};
 use super::{RecordOptions, Records, Selector};
-use crate::data::text::{lines_of, show, text_of};
+use crate::data::formats::{lines_of, show, text_of};
 
 /// What the lines of a file mean.
 pub(super) enum Syntax<'o> {

@@ -41,8 +41,8 @@ use std::io::Read;
 use std::path::Path;
 use std::str::FromStr;
 
-use super::text::source::{self, Sizes};
-use super::text::{Watch, show};
+use super::formats::source::{self, Sizes};
+use super::formats::{Watch, show};
 use crate::{Error, Result};
 
 pub use batch::Records;

@@ -10,8 +10,8 @@ use super::layout::{self, Layout};
 use super::lines::{self, Keys, Parsed, Syntax};
 use super::quoted::{self, Quoted};
 use super::{RecordFormat, RecordOptions, RecordSink, RecordSummary, Records};
-use crate::data::text::source::{Blocks, Packing, Sizes, Source, Stop};
-use crate::data::text::{Watch, lines_of, text_of};
+use crate::data::formats::source::{Blocks, Packing, Sizes, Source, Stop};
+use crate::data::formats::{Watch, lines_of, text_of};
 use crate::{Error, Result};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";

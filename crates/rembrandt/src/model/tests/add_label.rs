@@ -1,7 +1,7 @@
 use super::super::PredictOptions;
 use super::*;
 use crate::data::{Dataset, Rows};
-use crate::head::project;
+use crate::score::head::project;
 use crate::{Rembrandt, Run};
 
 const TOPICS: u32 = 5;

@@ -13,11 +13,11 @@ use serde_json::json;
 
 use super::{Background, Model, ModelParts, Precision, Preprocessing};
 use crate::Run;
-use crate::csr::{Csr, CsrRef};
 use crate::data::featurizer::{Featurizer, FeaturizerParams, SparseCounts};
-use crate::evidence::{Evidence, Seen};
-use crate::head::{Calibration, Head, Logistic, Loss, RandomFeatures};
-use crate::matrix::Matrix;
+use crate::linalg::csr::{Csr, CsrRef};
+use crate::linalg::matrix::Matrix;
+use crate::score::head::{Calibration, Head, Logistic, Loss, RandomFeatures};
+use crate::score::ranker::{Evidence, Seen};
 
 /// Numbers from −1 to 1.
 pub fn random(seed: u64) -> impl FnMut() -> f32 {

@@ -1,8 +1,8 @@
 use super::super::{PredictOptions, Predictions, Threshold};
 use super::*;
-use crate::head::Loss;
+use crate::linalg::sparse_accumulator::Sums;
 use crate::metrics::rank;
-use crate::sums::Sums;
+use crate::score::head::Loss;
 
 /// Probabilities of all labels by the definitions, in `f64` where it matters, and what labels are ranked by.
 fn oracle(parts: &ModelParts, x: CsrRef<'_>, i: usize) -> Option<(Vec<f32>, Vec<f32>)> {

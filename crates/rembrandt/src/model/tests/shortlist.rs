@@ -3,7 +3,7 @@
 use super::super::{PredictOptions, Predictions, Search};
 use super::file::{forge, place, refusal};
 use super::*;
-use crate::shortlist::Width;
+use crate::score::shortlist::Width;
 
 /// A model, examples with labels, and the model with lists made from them.
 fn listed(kind: &str, c: usize, precision: Precision) -> (Saved, Saved) {

@@ -1,6 +1,6 @@
 //! The examples of a node by columns, as the logistic regression wants them.
 
-use crate::csr::CsrRef;
+use crate::linalg::csr::CsrRef;
 
 /// Says that a feature or label has no number in the node.
 pub(super) const ABSENT: u32 = u32::MAX;

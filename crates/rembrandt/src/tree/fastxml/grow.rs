@@ -5,13 +5,13 @@ use rand_chacha::rand_core::Rng;
 use super::assign::{NodeLabels, assign, inverse_ideal};
 use super::columns::{ABSENT, Columns};
 use super::{FastXml, FastXmlParams};
-use crate::csr::Csr;
 use crate::data::{Dataset, Examples};
-use crate::metrics::Best;
-use crate::solve::l1::{Limits, Problem};
+use crate::linalg::csr::Csr;
+use crate::linalg::l1::{Limits, Problem};
+use crate::linalg::topk::Best;
+use crate::tree::hyperplane_tree::{Growing, Hyperplane, Open, Routes};
 use crate::tree::lookup::factor;
-use crate::tree::routes::{Growing, Hyperplane, Open, Routes};
-use crate::tree::work::{self, Work};
+use crate::tree::parallel::{self, Work};
 use crate::tree::{part, rng};
 use crate::{Error, Result, Run, Shape};
 
@@ -61,7 +61,7 @@ impl<'a> Forest<'a> {
         let budget = levels * examples.len() as u64;
         run.begin(budget * trees as u64);
         let kept = run.shared("tree");
-        let grown = work::each(trees, "growing trees", run, |tree, work| {
+        let grown = parallel::each(trees, "growing trees", run, |tree, work| {
             let Some((pieces, name)) = &kept else {
                 return Tree::new(self, tree, examples.clone()).grow(work, budget).map(Ok);
             };

@@ -21,11 +21,11 @@ mod params;
 #[cfg(test)]
 mod tests;
 
+use super::hyperplane_tree::Routes;
 use super::lookup::Lookup;
-use super::routes::Routes;
 use super::{Array, Arrays, Source, TreeSummary, Wanted};
-use crate::csr::Csr;
 use crate::data::RowScale;
+use crate::linalg::csr::Csr;
 
 pub use params::FastXmlParams;
 

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use crate::matrix::Matrix;
+use crate::linalg::matrix::Matrix;
 
 /// Rounds of moving labels between two halves at most.
 const ROUNDS: usize = 30;

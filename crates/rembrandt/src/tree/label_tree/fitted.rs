@@ -6,9 +6,9 @@ use super::scorers::{Candidates, Input, Reach};
 use super::tables::Tables;
 use super::tree::Tree;
 use crate::Embedding;
-use crate::csr::CsrRef;
-use crate::kernel::elementwise::exp_sum;
-use crate::matrix::Matrix;
+use crate::linalg::csr::CsrRef;
+use crate::linalg::kernels::elementwise::exp_sum;
+use crate::linalg::matrix::Matrix;
 use crate::tree::unit_row::{RowBuffer, unit_row};
 use crate::tree::{Array, Arrays, Source, Wanted};
 

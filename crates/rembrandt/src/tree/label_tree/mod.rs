@@ -35,10 +35,10 @@ use scorers::Learner;
 use tables::Tables;
 use tree::Tree;
 
-use super::single::{all_features, relative_weights, shuffled, single_labels};
+use super::multiclass::{all_features, relative_weights, shuffled, single_labels};
 use super::unit_row::unit_rows;
-use crate::csr::CsrRef;
 use crate::data::Dataset;
+use crate::linalg::csr::CsrRef;
 use crate::{Embedding, Examples, Result, Run, Shape};
 
 /// Examples between two reports of progress.

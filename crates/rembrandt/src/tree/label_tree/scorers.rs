@@ -5,9 +5,9 @@
 
 use super::tables::Tables;
 use super::tree::Tree;
-use crate::kernel::scores::{Place, write_scores};
-use crate::kernel::select::{among_largest, near_largest};
-use crate::metrics::Best;
+use crate::linalg::kernels::scores::{Place, write_scores};
+use crate::linalg::kernels::select::{among_largest, near_largest};
+use crate::linalg::topk::Best;
 use crate::tree::Wanted;
 
 /// Squared gradients that a number is taken to have seen before the first: without them a first step would be as long

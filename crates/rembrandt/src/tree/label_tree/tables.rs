@@ -4,7 +4,7 @@
 //! line where they are as long as one.
 
 use super::tree::Tree;
-use crate::kernel::scores::{Place, stride};
+use crate::linalg::kernels::scores::{Place, stride};
 
 /// Numbers of a cache line.
 const LINE: usize = 16;

@@ -4,13 +4,13 @@ use rayon::prelude::*;
 
 use super::cluster::normalise;
 use super::params::{Affinity, LabelTreeParams};
-use crate::csr::Csr;
 use crate::data::Dataset;
-use crate::head::{Folds, out_of_fold};
-use crate::kernel;
-use crate::matrix::Matrix;
+use crate::linalg::csr::Csr;
+use crate::linalg::kernels;
+use crate::linalg::matrix::Matrix;
+use crate::linalg::orth;
 use crate::metrics::rank;
-use crate::solve::orth;
+use crate::score::head::{Folds, out_of_fold};
 use crate::{Embedding, Examples, Result, Run};
 
 /// Parts that examples are held out in.
@@ -69,7 +69,7 @@ fn confusions(h: &Matrix, labels: &Matrix, classes: &[u32]) -> Csr {
             .map(|rows| {
                 let some = Matrix::from_fn(rows.len(), h.cols(), |i, j| h.row(rows[i])[j]);
                 let mut scores = Matrix::zeros(rows.len(), labels.rows());
-                kernel::dots::dots(some.as_slice(), labels.as_slice(), h.cols(), scores.as_mut_slice());
+                kernels::dots::dots(some.as_slice(), labels.as_slice(), h.cols(), scores.as_mut_slice());
                 let taken = |(i, row): (usize, &usize)| {
                     let class = classes[*row];
                     let best = rank(scores.row(i), TAKEN_FOR).into_iter().enumerate();
@@ -112,11 +112,11 @@ fn spectral(affinity: &Csr, dimensions: usize, seed: u64) -> Matrix {
         normalised.end_row();
     }
     let mut directions = Matrix::zeros(c, dimensions.min(c));
-    crate::solve::random::fill_normal(&mut directions, 0, seed);
+    crate::linalg::random::fill_normal(&mut directions, 0, seed);
     orth::orthonormalize(&mut directions);
     for _ in 0..MULTIPLICATIONS {
         let mut product = Matrix::zeros(c, directions.cols());
-        kernel::gather(normalised.view(), None, directions.view(), product.view_mut());
+        kernels::gather(normalised.view(), None, directions.view(), product.view_mut());
         // Eigenvalues are between −1 and 1; with 1 added, the largest are those of groups that hold together.
         product.as_mut_slice().par_iter_mut().with_min_len(4096).zip(directions.as_slice()).for_each(|(p, d)| *p += d);
         orth::orthonormalize(&mut product);

@@ -34,10 +34,10 @@ pub use params::LomTreeParams;
 use grow::Grower;
 use weights::Row;
 
-use super::single::{all_features, relative_weights, shuffled, single_labels};
+use super::multiclass::{all_features, relative_weights, shuffled, single_labels};
 use super::unit_row::{RowBuffer, unit_row};
-use crate::csr::Csr;
 use crate::data::Dataset;
+use crate::linalg::csr::Csr;
 use crate::{Examples, Result, Run, Shape};
 
 /// Examples between two reports of progress.

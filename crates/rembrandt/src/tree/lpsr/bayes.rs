@@ -14,7 +14,7 @@
 //! labels.
 
 use super::count::Counts;
-use crate::csr::Csr;
+use crate::linalg::csr::Csr;
 use crate::tree::lookup::Lookup;
 
 /// The scorer.

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use crate::csr::{Csr, CsrRef};
+use crate::linalg::csr::{Csr, CsrRef};
 use crate::tree::lookup::Lookup;
 
 /// Times that a feature is taken to have occurred with labels as frequent as they are, before what it tells is measured:

@@ -6,13 +6,13 @@ use super::count::{Counted, Counts, Seen};
 use super::params::{CHOOSING, Smoothing};
 use super::partition::{Parted, Partition};
 use super::{Lpsr, LpsrParams, compared_with, per_feature};
-use crate::csr::{Csr, CsrRef};
 use crate::data::{Dataset, Examples, RowScale};
-use crate::head::platt;
+use crate::linalg::csr::{Csr, CsrRef};
 use crate::metrics::rank_candidates;
+use crate::score::head::platt;
+use crate::tree::hyperplane_tree::Open;
 use crate::tree::lookup::Lookup;
-use crate::tree::routes::Open;
-use crate::tree::work::{self, Work};
+use crate::tree::parallel::{self, Work};
 use crate::{Error, Result, Run, Shape};
 
 /// Examples that one task scores.
@@ -83,9 +83,9 @@ impl<'a> Fit<'a> {
             weights: &precision,
             d: self.shape.d,
         };
-        let parted = work::each(1, "parting examples", run, |_, work| partition.grow(work, n))?;
+        let parted = parallel::each(1, "parting examples", run, |_, work| partition.grow(work, n))?;
         let [parted] = <[Parted; 1]>::try_from(parted).ok().expect("one task has one result");
-        let leaves = work::each(parted.leaves.len(), "choosing labels", run, |leaf, work| {
+        let leaves = parallel::each(parted.leaves.len(), "choosing labels", run, |leaf, work| {
             self.leaf(&scorer, &parted, &parted.leaves[leaf], work)
         })?;
         let pairs: Vec<(f64, bool)> = leaves.iter().flat_map(|(_, pairs)| pairs.iter().copied()).collect();
@@ -140,7 +140,7 @@ impl<'a> Fit<'a> {
     /// How much each example counts: its weight times the precision at k of the scorer of all labels.
     fn precision(&self, scorer: &Scorer, run: &mut Run<'_>) -> Result<Vec<f64>> {
         let (n, k) = (self.shape.n, self.params.precision_at);
-        let blocks = work::each(n.div_ceil(BLOCK), "scoring", run, |block, work| {
+        let blocks = parallel::each(n.div_ceil(BLOCK), "scoring", run, |block, work| {
             let mut scores = vec![0.0; self.shape.c];
             let rows = block * BLOCK..n.min((block + 1) * BLOCK);
             let precision = |i: usize| {

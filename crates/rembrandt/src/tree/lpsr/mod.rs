@@ -20,12 +20,12 @@ mod partition;
 #[cfg(test)]
 mod tests;
 
+use super::hyperplane_tree::Routes;
 use super::lookup::Lookup;
-use super::routes::Routes;
 use super::{Array, Arrays, Source, TreeSummary, Wanted};
-use crate::csr::Csr;
 use crate::data::RowScale;
-use crate::metrics::Best;
+use crate::linalg::csr::Csr;
+use crate::linalg::topk::Best;
 use bayes::Bayes;
 
 pub use params::{LpsrParams, Smoothing};

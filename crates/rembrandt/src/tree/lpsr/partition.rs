@@ -7,11 +7,11 @@
 use rand_chacha::rand_core::Rng;
 
 use super::LpsrParams;
-use crate::csr::CsrRef;
 use crate::data::RowScale;
+use crate::linalg::csr::CsrRef;
+use crate::tree::hyperplane_tree::{Growing, Hyperplane, Open, Routes};
 use crate::tree::lookup::factor;
-use crate::tree::routes::{Growing, Hyperplane, Open, Routes};
-use crate::tree::work::Work;
+use crate::tree::parallel::Work;
 
 /// The smaller side of a split has at least one in so many examples: depth is then logarithmic, outliers or not.
 const LEAST_SIDE: usize = 10;

@@ -4,7 +4,7 @@ mod properties;
 mod real;
 
 use super::*;
-use crate::csr::CsrRef;
+use crate::linalg::csr::CsrRef;
 
 fn any_params() -> FeaturizerParams {
     FeaturizerParams { min_df: 1, ..FeaturizerParams::default() }

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::*;
+use crate::data::formats::{ReadOptions, read_rows};
 use crate::data::records::{RecordFormat, RecordOptions, Records, Selector, read_records};
-use crate::data::text::{ReadOptions, read_rows};
 
 /// The directory of a data set below the one named by `REMBRANDT_DATA`.
 fn folder(name: &str) -> Option<PathBuf> {

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::Path;
 
 use super::*;
-use crate::data::text::source::{self, Sizes};
+use crate::data::formats::source::{self, Sizes};
 
 /// A record as a test compares it.
 #[derive(Clone, Debug, PartialEq)]

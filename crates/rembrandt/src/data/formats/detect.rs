@@ -1,0 +1,167 @@
+//! Which format a file has and how its ids are written, from its first block.
+
+use std::borrow::Cow;
+
+use super::batch::{Syntax, lines_of};
+use super::column::{Axis, show};
+use super::number;
+use super::sparse::{self, Comments};
+use super::{Format, Ids, Reading, vw};
+use crate::data::Side;
+use crate::data::vocabulary::{KnownIds, NameIndex};
+use crate::{Error, Result};
+
+/// The first line of an XMC file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Header {
+    pub(super) n: u64,
+    pub(super) d: u32,
+    pub(super) c: u32,
+}
+
+/// What the first block says about the file.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) syntax: Syntax,
+    pub(super) header: Option<Header>,
+    /// Sentences about decisions that the user may want to know of.
+    pub(super) notes: Vec<String>,
+}
+
+/// Finds the labels or the features of a line.
+type IdsOf = fn(&str, Format) -> Vec<Cow<'_, str>>;
+
+/// Looks at the text of the first block.
+pub(super) fn detect(text: &str, reading: &Reading<'_>) -> Result<Found> {
+    let Reading { path, options, known, .. } = *reading;
+    let first_line = text.lines().next().unwrap_or_default();
+    let header = match options.format {
+        Format::Auto | Format::Xmc => parse_header(first_line).map_err(|reason| Error::line(path, 1, reason))?,
+        Format::Svmlight | Format::Vw => None,
+    };
+    let format = match options.format {
+        Format::Auto if header.is_some() => Format::Xmc,
+        Format::Auto if has_bar(text) => Format::Vw,
+        Format::Auto => Format::Svmlight,
+        given => given,
+    };
+    let skip = usize::from(header.is_some());
+    // Text is full of numbers, so any id that is none makes words. A header speaks of numbered ids: there the first id
+    // decides, and a slip of the pen further down is an error instead of a change of meaning.
+    let sample = if header.is_some() { 1 } else { usize::MAX };
+    let mut notes = Vec::new();
+    let mut decide = |kind: &str, ids_of: IdsOf| match options.ids {
+        Ids::Numbers => false,
+        Ids::Words => true,
+        Ids::Auto => {
+            let mut ids = lines_of(text).skip(skip).flat_map(|line| ids_of(line, format)).take(sample);
+            let word = ids.find(|id| !number::looks_like_id(id));
+            let because = |word| format!("{kind} ids are read as words, because {} is not a number", show(word));
+            notes.extend(word.as_deref().map(because));
+            word.is_some()
+        }
+    };
+    let mut axis = |side, kind: &'static str, ids_of: IdsOf, promised| {
+        let Some(known) = known.map(|known| known.side(side)) else {
+            return Ok(Axis { words: decide(kind, ids_of), promised, known: None });
+        };
+        if let KnownIds::Words(names) = known
+            && options.ids == Ids::Auto
+        {
+            let mut ids = lines_of(text).skip(skip).flat_map(|line| ids_of(line, format));
+            check_words(&mut ids, names, kind).map_err(|reason| Error::file(path, reason))?;
+        }
+        check_choice(options.ids, known, kind)?;
+        Ok(Axis { words: matches!(known, KnownIds::Words(_)), promised, known: Some(known.clone()) })
+    };
+    let labels = axis(Side::Y, "label", label_ids, header.map(|h| h.c))?;
+    let features = axis(Side::X, "feature", feature_ids, header.map(|h| h.d))?;
+    Ok(Found { syntax: Syntax { format, labels, features }, header, notes })
+}
+
+/// Refuses numbers where a model knows words. Words may look like numbers, so numbers that are all known will do.
+fn check_words<'t>(ids: &mut dyn Iterator<Item = Cow<'t, str>>, names: &NameIndex, kind: &str) -> Result<(), String> {
+    let mut unknown = None;
+    for id in ids {
+        if !number::looks_like_id(&id) {
+            return Ok(());
+        }
+        if unknown.is_none() && names.id(&id).is_none() {
+            unknown = Some(id);
+        }
+    }
+    let Some(id) = unknown else { return Ok(()) };
+    Err(format!(
+        "{kind} ids such as {} are numbers, but the model knows its {kind}s by words; give data of the kind that it was \
+         trained on, or read them with --ids words",
+        show(&id)
+    ))
+}
+
+/// Refuses ids that were chosen to be read otherwise than the model knows them.
+fn check_choice(chosen: Ids, known: &KnownIds, kind: &str) -> Result<()> {
+    let (by, other) = match (chosen, known) {
+        (Ids::Numbers, KnownIds::Words(_)) => ("words", "numbers"),
+        (Ids::Words, KnownIds::Numbers(_)) => ("number", "words"),
+        _ => return Ok(()),
+    };
+    Err(Error::parameter("ids", format!("the model knows its {kind}s by {by}, so they cannot be read as {other}")))
+}
+
+/// Three integers and nothing else make a header.
+fn parse_header(line: &str) -> Result<Option<Header>, String> {
+    let tokens: Vec<&str> = line.split_ascii_whitespace().take(4).collect();
+    let [n, d, c] = tokens[..] else { return Ok(None) };
+    if tokens.iter().any(|token| !token.bytes().all(|b| b.is_ascii_digit())) {
+        return Ok(None);
+    }
+    let width = |letter, token: &str| {
+        let too_large = || format!("the header says {letter} = {}, which is more than {}", show(token), u32::MAX);
+        token.parse().map_err(|_| too_large())
+    };
+    let n = n.parse().map_err(|_| format!("the header says n = {}, which is too large", show(n)))?;
+    Ok(Some(Header { n, d: width('d', d)?, c: width('c', c)? }))
+}
+
+/// Whether the first line that says anything contains a bar.
+fn has_bar(text: &str) -> bool {
+    let mut lines = lines_of(text).map(|line| sparse::strip_comment(line, Comments::BetweenTokens));
+    lines.find(|line| !line.trim().is_empty()).is_some_and(|line| line.contains('|'))
+}
+
+/// The labels of a line, as written.
+fn label_ids(line: &str, format: Format) -> Vec<Cow<'_, str>> {
+    let list = match format {
+        Format::Vw => vw::split_line(line).and_then(|(head, _)| vw::label_list(head)),
+        _ => sparse::split_labels(without_comment(line, format)).0,
+    };
+    list.into_iter().flat_map(|list| list.split(',')).filter(|id| !id.is_empty()).map(Cow::from).collect()
+}
+
+/// The features of a line, as written.
+fn feature_ids(line: &str, format: Format) -> Vec<Cow<'_, str>> {
+    if format == Format::Vw {
+        let tail = vw::split_line(line).map_or("", |(_, tail)| tail);
+        let ids = vw::namespaces(tail).flat_map(|(namespace, _, features)| {
+            features.map(move |token| match vw::split_feature(token).0 {
+                name if namespace.is_empty() || name.is_empty() => name.into(),
+                name => format!("{namespace}^{name}").into(),
+            })
+        });
+        return ids.filter(|id: &Cow<'_, str>| !id.is_empty()).collect();
+    }
+    let features = sparse::split_labels(without_comment(line, format)).1;
+    let mut tokens = features.split([' ', '\t']).filter(|token| !token.is_empty()).peekable();
+    if format == Format::Svmlight {
+        tokens.next_if(|token| token.starts_with("qid:"));
+    }
+    tokens
+        .map(|token| token.rsplit_once(':').map_or(token, |(id, _)| id))
+        .filter(|id| !id.is_empty())
+        .map(Cow::from)
+        .collect()
+}
+
+fn without_comment(line: &str, format: Format) -> &str {
+    sparse::strip_comment(line, if format == Format::Xmc { Comments::None } else { Comments::Anywhere })
+}

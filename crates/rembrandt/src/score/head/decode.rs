@@ -1,0 +1,64 @@
+//! [`Decoder`]: scores that need no training, from h and the embedding of the labels alone.
+
+use super::logistic::Logistic;
+use super::objective::Loss;
+use super::{Head, least_squares, pursuit};
+use crate::embed::Means;
+use crate::linalg::matrix::{MatRef, Matrix};
+
+/// Scores from the embedding of the labels: least squares, through means if there are any, or matching pursuit.
+#[derive(Clone, Copy)]
+pub(crate) struct Decoder<'a> {
+    /// E.
+    pub labels: &'a Matrix,
+    /// What the regression goes through. Of h as many as `labels` has columns count.
+    pub means: Option<&'a Means>,
+    /// Labels that a pursuit takes at most; 0: there is none.
+    pub atoms: usize,
+}
+
+impl Decoder<'_> {
+    /// Scores of all labels for the rows of `h`.
+    pub fn scores(&self, h: MatRef<'_>) -> Matrix {
+        if self.atoms > 0 {
+            return pursuit::scores(self.labels, h, self.atoms);
+        }
+        let mut scores = least_squares(self.labels, h);
+        if let Some(constants) = self.constants() {
+            let add = |row: &mut [f32]| row.iter_mut().zip(&constants).for_each(|(s, constant)| *s += constant);
+            (0..scores.rows()).for_each(|i| add(scores.row_mut(i)));
+        }
+        scores
+    }
+
+    /// The head that gives these scores.
+    pub fn head(&self) -> Head {
+        let Some(constants) = self.constants().filter(|_| self.atoms == 0) else {
+            return if self.atoms > 0 { Head::Pursuit { atoms: self.atoms } } else { Head::LeastSquares };
+        };
+        let k = self.labels.cols();
+        let weights = Matrix::from_fn(self.labels.rows(), k + 1, |label, j| {
+            if j < k { self.labels.row(label)[j] } else { constants[label] }
+        });
+        Head::Logistic { features: None, model: Logistic { loss: Loss::Independent, weights }, blend: 0.0 }
+    }
+
+    /// Adds `blend` times what these scores have beyond E·h to the constants of a logistic head: the rest is added where
+    /// the head is used.
+    pub fn add_constants(&self, model: &mut Logistic, blend: f32) {
+        let last = model.weights.cols() - 1;
+        for (label, constant) in self.constants().into_iter().flatten().enumerate() {
+            model.weights.row_mut(label)[last] += blend * constant;
+        }
+    }
+
+    /// ȳ − E·h̄.
+    fn constants(&self) -> Option<Vec<f32>> {
+        let means = self.means?;
+        let constant = |(label, mean): (usize, &f32)| {
+            let pairs = self.labels.row(label).iter().zip(&means.h);
+            (f64::from(*mean) - pairs.map(|(e, h)| f64::from(*e) * f64::from(*h)).sum::<f64>()) as f32
+        };
+        Some(means.labels.iter().enumerate().map(constant).collect())
+    }
+}

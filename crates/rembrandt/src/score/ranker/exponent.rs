@@ -1,0 +1,142 @@
+//! How much the strong words of an example count beside the weak ones.
+//!
+//! The root of a regression makes of a strong word little more than of a weak one. That is right for a title, which has
+//! a dozen words, most of them about something. In a document of hundreds, weak words are many, and their sum drowns the
+//! few that tell what it is about: there the regression itself, or a higher power of it, nominates better. So the power is
+//! chosen on examples that had no part in the sums, by how many of their labels they do not nominate. The root stands
+//! unless another power misses a good deal fewer, because sums are scores as well, and sums of roots have the better order:
+//! on the titles of books the regression misses as many, and the whole is worse by more than a point with it.
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use rayon::prelude::*;
+
+use super::{Said, Seen};
+use crate::linalg::csr::Csr;
+use crate::linalg::kernels::dots::{Number, narrow};
+use crate::linalg::sparse_accumulator::Sums;
+
+/// Powers to choose from. The first stands where nothing can be chosen.
+const POWERS: [f64; 3] = [0.5, 1.0, 1.5];
+/// What another power may miss, at most, of what the root misses.
+const MISSED: f64 = 0.8;
+/// Examples that are asked, about and at most, and one of how many they are; the sums are of the others meanwhile.
+const ASKED: usize = 2500;
+const EVERY: usize = 20;
+/// With fewer to ask, chance would choose.
+const FEWEST: usize = 100;
+/// Of the choice of those that are asked.
+const SEED: u64 = 1;
+/// Examples of one task.
+const GRAIN: usize = 32;
+
+/// The power for examples that nominate `most` labels each.
+pub(super) fn choose(seen: Seen<'_>, most: usize) -> f64 {
+    let used: Vec<usize> = (0..seen.x.rows()).filter(|i| seen.weight(*i) > 0.0).collect();
+    let count = used.len().min(ASKED * EVERY);
+    if count / EVERY < FEWEST {
+        return POWERS[0];
+    }
+    let mut rng = ChaCha8Rng::seed_from_u64(SEED);
+    let (mut told, mut asked, mut weights) = (Rows::default(), Rows::default(), Vec::new());
+    for at in 0..count {
+        // Evenly spread, because data may have an order; at random, because it may come again and again.
+        let i = used[at * used.len() / count];
+        if (rng.next_u32() as usize).is_multiple_of(EVERY) {
+            asked.push(seen, i);
+        } else {
+            told.push(seen, i);
+            weights.push(seen.weight(i) as f32);
+        }
+    }
+    let mut sums = Said::sums(Seen { x: told.x.view(), y: told.y.view(), weights: Some(&weights), ..seen }, 1.0);
+    let regressions = std::mem::take(&mut sums.weights);
+    let missed = POWERS.map(|power| {
+        let raised = |w: f64| narrow(w.abs().powf(power).copysign(w) as f32);
+        sums.weights = regressions.iter().map(|w| raised(f64::from(w.widen()))).collect();
+        asked.missed(&sums, most)
+    });
+    let (mut best, mut bar) = (POWERS[0], MISSED * missed[0] as f64);
+    for (power, missed) in POWERS.into_iter().zip(missed).skip(1) {
+        if (missed as f64) < bar {
+            (best, bar) = (power, missed as f64);
+        }
+    }
+    best
+}
+
+/// Some of the examples.
+struct Rows {
+    x: Csr,
+    y: Csr,
+}
+
+impl Default for Rows {
+    fn default() -> Rows {
+        Rows { x: Csr::new(false), y: Csr::new(false) }
+    }
+}
+
+impl Rows {
+    fn push(&mut self, seen: Seen<'_>, i: usize) {
+        self.x.extend_rows(seen.x, i, i + 1);
+        self.y.extend_rows(seen.y, i, i + 1);
+    }
+
+    /// How many labels are not nominated by the examples that have them.
+    fn missed(&self, sums: &Said, most: usize) -> usize {
+        let (x, y, sums) = (self.x.view(), self.y.view(), sums.view());
+        let missed = |scratch: &mut Sums, i: usize| {
+            let nominated = sums.leading(x.row(i), most, &[], scratch);
+            let absent = |label: &&u32| nominated.binary_search_by_key(*label, |(other, _)| *other).is_err();
+            y.row(i).0.iter().filter(absent).count()
+        };
+        (0..x.rows()).into_par_iter().with_min_len(GRAIN).map_init(Sums::default, missed).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each of 40 labels has a word of its own, and examples have `weak` of 3000 words besides, each of which says a little of
+    /// the four labels that most examples have.
+    fn choice(weak: u32, most: usize) -> f64 {
+        let (mut x, mut y) = (Csr::new(false), Csr::new(true));
+        for i in 0..8000u32 {
+            let label = if i % 3 == 0 { i / 3 % 40 } else { i % 4 };
+            let mut words: Vec<u32> =
+                (0..weak).map(|j| 40 + ((i * 64 + j).wrapping_mul(2_654_435_761) >> 8) % 3000).collect();
+            words.sort_unstable();
+            words.dedup();
+            x.push(label, 1.0);
+            words.into_iter().for_each(|word| x.push(word, 1.0));
+            x.end_row();
+            y.push(label, 1.0);
+            y.end_row();
+        }
+        choose(Seen { x: x.view(), y: y.view(), weights: None, d: 3040, c: 40 }, most)
+    }
+
+    #[test]
+    fn a_strong_word_among_many_weak_ones_counts_more() {
+        assert_eq!(choice(0, 3), 0.5);
+        assert_eq!(choice(10, 3), 1.5);
+        // Where all are nominated, there is nothing to choose.
+        assert_eq!(choice(10, 40), 0.5);
+    }
+
+    #[test]
+    fn few_examples_choose_nothing() {
+        let (mut x, mut y) = (Csr::new(false), Csr::new(true));
+        for _ in 0..1000 {
+            x.push(0, 1.0);
+            x.end_row();
+            y.push(0, 1.0);
+            y.end_row();
+        }
+        let seen = Seen { x: x.view(), y: y.view(), weights: None, d: 1, c: 1 };
+        assert_eq!(choose(seen, 1), POWERS[0]);
+        assert_eq!(choose(Seen { weights: Some(&[0.0; 1000]), ..seen }, 1), POWERS[0]);
+    }
+}

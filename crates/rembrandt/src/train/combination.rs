@@ -1,0 +1,104 @@
+//! What is settled on examples that the head has not seen: how much of least squares and of evidence to add to its scores,
+//! and what probabilities and thresholds these become.
+
+use super::params::{HeadKind, TrainParams, Tuning};
+use super::report::HeldOut;
+use super::search::BLENDS;
+use super::validation::{FEW_EXAMPLES, Scored};
+use crate::data::{Dataset, Examples};
+use crate::embed::Method;
+use crate::score::head::{Calibration, Part};
+use crate::score::ranker::{Evidence, Seen};
+use crate::{Result, Run, Shape};
+
+/// Gains to try. For examples of length 1 evidence is a few units at most, as are the differences of log-odds; beside
+/// least squares, whose scores are parts of 1, what counts is its share of the whole.
+const GAINS: [f32; 12] = [0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0];
+
+/// What sums count beside separators, to try, in terms of what they usually do: where the separators have learned from
+/// many examples of each label, they know all that sums know, and better.
+const SHARES: [f32; 3] = [1.0, 0.0, 2.0];
+
+/// What was settled.
+pub(super) struct Settled {
+    pub blend: f32,
+    /// How good that is.
+    pub held_out: HeldOut,
+    pub evidence: Option<Evidence>,
+    pub calibration: Calibration,
+    pub thresholds: Vec<f32>,
+}
+
+impl TrainParams {
+    /// Whether evidence is asked for, or to be tried.
+    pub(super) fn listens(&self, tuning: &Tuning) -> bool {
+        self.evidence > 0.0 || tuning.evidence
+    }
+
+    /// Whether evidence is added to a head of least squares. That takes examples that are kept from it, and so many of
+    /// them.
+    pub(super) fn settles_squares(&self, shape: Shape, tuning: &Tuning) -> bool {
+        let enough = self.evidence > 0.0 || shape.n > FEW_EXAMPLES;
+        self.method == Method::Rembrandt && self.listens(tuning) && enough && self.folds > 0
+    }
+
+    /// Settles what `scored` leaves open, for the examples `out` of `data`, which are those that `is_out` says.
+    pub(super) fn settle(
+        &self,
+        tuning: &Tuning,
+        data: &Dataset,
+        is_out: impl Fn(usize) -> bool,
+        (scored, out): (Scored, &Part),
+        run: &mut Run<'_>,
+    ) -> Result<Settled> {
+        let single = self.head == HeadKind::Softmax;
+        let blends = match tuning.blend {
+            // Without anything of least squares such a head would not know one label that is not nominated from another.
+            true if self.head == HeadKind::LeastSquares => &BLENDS[1..],
+            true => &BLENDS[..],
+            false => std::slice::from_ref(&self.blend),
+        };
+        let mut evidence = None;
+        let (mut said, mut shares, mut gains) = (vec![Vec::new()], &[1.0][..], &[0.0][..]);
+        if self.listens(tuning) {
+            let found = run.piece("evidence", |run| hear(data, &is_out, run))?;
+            shares = &SHARES;
+            gains = if tuning.evidence { &GAINS } else { std::slice::from_ref(&self.evidence) };
+            let x = data.select(&is_out)?.features()?;
+            let of = |share: &f32| found.view().with_share(share * found.share).nominations(x.view());
+            said = shares.iter().map(of).collect();
+            evidence = Some(found);
+            run.advance("evidence", 0)?;
+        }
+        let tried = scored.precision_beside((&said, gains), out.labels.view(), out.weights.as_deref(), blends);
+        let settings = (0..shares.len()).flat_map(|s| gains.iter().map(move |gain| (s, *gain)));
+        let settings = settings.flat_map(|(s, gain)| blends.iter().map(move |blend| (s, gain, *blend)));
+        let ((s, gain, blend), held_out) = first_best(settings.zip(tried), |held_out| held_out.quality(single));
+        let evidence = evidence.filter(|_| gain > 0.0);
+        let evidence = evidence.map(|found| Evidence { gain, share: shares[s] * found.share, ..found });
+        let mut scores = scored.blended(blend);
+        for (i, nominated) in said[s].iter().enumerate() {
+            let row = scores.row_mut(i);
+            nominated.iter().for_each(|(label, said)| row[*label as usize] += gain * said);
+        }
+        let calibration = Calibration::fit(self.head.loss(), &scores, out.labels.view());
+        let thresholds = super::thresholds::thresholds(&calibration, scores, out.labels.view())?;
+        Ok(Settled { blend, held_out, evidence, calibration, thresholds })
+    }
+}
+
+/// What features say of labels on all other examples.
+fn hear(data: &Dataset, is_out: impl Fn(usize) -> bool, run: &mut Run<'_>) -> Result<Evidence> {
+    let (x, y) = (data.features()?, data.labels()?);
+    let Shape { n, d, c } = data.shape();
+    let mut weights = data.weights()?.unwrap_or_else(|| vec![1.0; n]);
+    (0..n).filter(|i| is_out(*i)).for_each(|i| weights[i] = 0.0);
+    Evidence::fit(Seen { x: x.view(), y: y.view(), weights: Some(&weights), d, c }, run)
+}
+
+/// The first of the best.
+fn first_best<T>(tried: impl Iterator<Item = (T, HeldOut)>, quality: impl Fn(&HeldOut) -> f64) -> (T, HeldOut) {
+    let better =
+        |best: (T, HeldOut), other: (T, HeldOut)| if quality(&other.1) > quality(&best.1) { other } else { best };
+    tried.reduce(better).expect("something was tried")
+}

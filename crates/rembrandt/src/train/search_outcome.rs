@@ -1,0 +1,59 @@
+//! What a search for settings comes to, and how it is kept.
+
+use std::io;
+
+use super::params::TrainParams;
+use super::report::{HeldOut, Tried};
+use super::validation::Setting;
+use crate::io::checkpoint::{Json, Load, Reader, Store, Writer};
+use crate::linalg::matrix::Matrix;
+use crate::score::head::Calibration;
+
+/// What the search found.
+pub(super) struct Chosen {
+    pub setting: Setting,
+    pub blend: f32,
+    pub held_out: HeldOut,
+    pub calibration: Calibration,
+    pub thresholds: Vec<f32>,
+    /// The basis of a part of the examples, a good start for that of all; absent when nothing was tried.
+    pub start: Option<Matrix>,
+    pub tried: Vec<Tried>,
+    pub cut_short: bool,
+    /// Whether heads were trained on as large a part of the examples as the final one is. If not, they are weaker than
+    /// it, and what blend and calibration suit them need not suit it.
+    pub faithful: bool,
+}
+
+impl Chosen {
+    /// A setting that was taken as it is.
+    pub fn untried(setting: Setting, params: &TrainParams, c: usize) -> Chosen {
+        Chosen {
+            setting,
+            blend: params.blend,
+            held_out: HeldOut::default(),
+            calibration: Calibration::identity(params.head.loss()),
+            thresholds: vec![0.5; c],
+            start: None,
+            tried: Vec::new(),
+            cut_short: false,
+            faithful: false,
+        }
+    }
+}
+
+impl Store for Chosen {
+    fn store(&self, out: &mut Writer<'_>) -> io::Result<()> {
+        let Chosen { setting, blend, held_out, calibration, tried, cut_short, faithful, .. } = self;
+        let small = Json((setting, blend, held_out, calibration, tried, cut_short, faithful));
+        (small, &self.thresholds, &self.start).store(out)
+    }
+}
+
+impl Load for Chosen {
+    fn load(from: &mut Reader) -> io::Result<Chosen> {
+        let (Json(small), thresholds, start) = Load::load(from)?;
+        let (setting, blend, held_out, calibration, tried, cut_short, faithful) = small;
+        Ok(Chosen { setting, blend, held_out, calibration, thresholds, start, tried, cut_short, faithful })
+    }
+}
