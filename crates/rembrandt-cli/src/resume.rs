@@ -4,14 +4,14 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use rembrandt::data::Dataset;
-use rembrandt::{Examples, Pieces, Result};
+use rembrandt::{Checkpoints, Examples, Result};
 use serde_json::{Value, json};
 
 use crate::output::count;
 use crate::progress::Display;
 
 /// The pieces of a run, if they are to be kept.
-pub struct Resume(Option<Pieces>);
+pub struct Resume(Option<Checkpoints>);
 
 impl Resume {
     /// Opens the folder of `output` if `asked`, and says so. What the pieces depend on are the command, the data and the
@@ -29,7 +29,7 @@ impl Resume {
         let shape = data.shape();
         let data = json!({"n": shape.n, "d": shape.d, "c": shape.c, "content": format!("{:016x}", data.fingerprint())});
         let identity = json!({"command": command, "data": data, "parameters": parameters});
-        let pieces = Pieces::open(&folder, &identity)?;
+        let pieces = Checkpoints::open(&folder, &identity)?;
         display.note(&match pieces.len() {
             0 => format!("finished pieces are kept in {place}: should this be ended, the same command goes on"),
             found => format!("going on from {} in {place}", count(found as u64, "finished piece")),
@@ -38,7 +38,7 @@ impl Resume {
     }
 
     /// The pieces.
-    pub fn pieces(&self) -> Option<&Pieces> {
+    pub fn checkpoints(&self) -> Option<&Checkpoints> {
         self.0.as_ref()
     }
 
@@ -67,7 +67,7 @@ impl Resume {
     /// Removes the pieces, once the result is written.
     pub fn finish(self, display: &Display) {
         // The result is there: a folder that stays is worth a word and no failure.
-        if let Some(Err(e)) = self.0.map(Pieces::remove) {
+        if let Some(Err(e)) = self.0.map(Checkpoints::remove) {
             display.note(&e.to_string());
         }
     }

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use rembrandt::Matrix;
 use rembrandt::linalg::csr::Csr;
-use rembrandt::model::{Background, Model, ModelParts, Precision, PredictOptions, Preprocessing};
+use rembrandt::model::{Model, ModelParts, Precision, PredictOptions, Preprocessing, TrainingStats};
 use rembrandt::score::head::{Calibration, Head, Logistic, Loss};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -53,7 +53,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             trees: None,
             calibration: Calibration::identity(loss),
             thresholds: vec![0.5; c],
-            background: Background {
+            background: TrainingStats {
                 examples: 1,
                 counts: vec![1; c],
                 mean: vec![0.0; k],

@@ -82,7 +82,7 @@ pub mod tree;
 pub use data::{Examples, Moments, Shape, Side};
 pub use embed::{Embedding, Rembrandt};
 pub use error::{Error, Result};
-pub use io::checkpoint::Pieces;
+pub use io::checkpoint::Checkpoints;
 pub use linalg::matrix::{MatMut, MatRef, Matrix};
 pub use model::{EmbeddingFile, Model};
 pub use run::{Progress, Run};

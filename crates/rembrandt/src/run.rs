@@ -1,6 +1,6 @@
 //! How to run, nothing about what: progress, cancellation, and pieces that are kept for a run that goes on from them.
 
-use crate::io::checkpoint::{Load, Pieces, Store};
+use crate::io::checkpoint::{Checkpoints, Load, Store};
 use crate::{Error, Result};
 
 /// What a long computation is doing. Work is counted in columns multiplied by the data.
@@ -29,7 +29,7 @@ pub struct Run<'a> {
     watch: Option<Watch<'a>>,
     done: u64,
     total: u64,
-    pieces: Option<&'a Pieces>,
+    pieces: Option<&'a Checkpoints>,
     /// What the names of pieces begin with.
     scope: String,
 }
@@ -42,7 +42,7 @@ impl<'a> Run<'a> {
     }
 
     /// The same, with finished pieces kept and found again; without `pieces`, nothing is.
-    pub fn keeping(self, pieces: Option<&'a Pieces>) -> Run<'a> {
+    pub fn with_checkpoints(self, pieces: Option<&'a Checkpoints>) -> Run<'a> {
         Run { pieces, ..self }
     }
 
@@ -74,16 +74,16 @@ impl<'a> Run<'a> {
     }
 
     /// The piece of this name: found, or computed and kept. Pieces inside of it are then superseded.
-    pub(crate) fn piece<T: Store + Load>(
+    pub(crate) fn checkpoint<T: Store + Load>(
         &mut self,
         name: &str,
         compute: impl FnOnce(&mut Run<'a>) -> Result<T>,
     ) -> Result<T> {
-        self.piece_of(name, 0, compute)
+        self.checkpoint_of(name, 0, compute)
     }
 
     /// The same for a name that stands for different things in turn, of which `key` tells which.
-    pub(crate) fn piece_of<T: Store + Load>(
+    pub(crate) fn checkpoint_of<T: Store + Load>(
         &mut self,
         name: &str,
         key: u64,
@@ -120,7 +120,7 @@ impl<'a> Run<'a> {
 
     /// The same for a state that changes all the time, if enough was worked since the last was kept.
     pub(crate) fn keep_state(&mut self, name: &str, state: &impl Store) -> Result<()> {
-        match self.pieces.is_some_and(Pieces::is_due) {
+        match self.pieces.is_some_and(Checkpoints::is_due) {
             true => self.keep(name, 0, state),
             false => Ok(()),
         }
@@ -141,7 +141,7 @@ impl<'a> Run<'a> {
     }
 
     /// The pieces and the whole of a name, for tasks on other threads.
-    pub(crate) fn shared(&self, name: &str) -> Option<(&'a Pieces, String)> {
+    pub(crate) fn shared(&self, name: &str) -> Option<(&'a Checkpoints, String)> {
         self.pieces.map(|pieces| (pieces, self.name(name)))
     }
 

@@ -9,7 +9,7 @@ use rembrandt::model::{ModelParts, Precision, Preprocessing};
 use rembrandt::score::head::{FeatureParams, Sampled};
 use rembrandt::train::{HeadKind, TrainParams, Tuning};
 use rembrandt::tree::{FastXmlParams, TreeParams};
-use rembrandt::{EmbeddingFile, Error, Pieces, Rembrandt, Result, Run};
+use rembrandt::{Checkpoints, EmbeddingFile, Error, Rembrandt, Result, Run};
 use serde_json::json;
 
 const N: u32 = 160;
@@ -53,19 +53,19 @@ impl<'a> Job<'a> {
         Job { folder: desk.join("out.partial"), compute: Box::new(compute) }
     }
 
-    fn open(&self) -> Pieces {
-        Pieces::open(&self.folder, &json!({"data": 1})).unwrap()
+    fn open(&self) -> Checkpoints {
+        Checkpoints::open(&self.folder, &json!({"data": 1})).unwrap()
     }
 
     /// Runs with the pieces that are there, for `most` reports of progress; returns the result, if it came to one, and
     /// the reports.
-    fn run(&self, pieces: Option<&Pieces>, most: usize) -> (Option<Vec<u8>>, usize) {
+    fn run(&self, pieces: Option<&Checkpoints>, most: usize) -> (Option<Vec<u8>>, usize) {
         let mut calls = 0;
         let mut run = Run::watched(|_| {
             calls += 1;
             calls <= most
         })
-        .keeping(pieces);
+        .with_checkpoints(pieces);
         let result = (self.compute)(&mut run);
         drop(run);
         match result {

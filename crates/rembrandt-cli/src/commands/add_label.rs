@@ -49,7 +49,7 @@ pub fn run(args: &AddLabelArgs) -> anyhow::Result<()> {
 fn check_number(model: &Model, name: &str) -> rembrandt::Result<()> {
     let next = model.shape().c;
     match name.parse::<usize>() {
-        Ok(number) if !model.background().words[1] && number > next => {
+        Ok(number) if !model.training_stats().words[1] && number > next => {
             let reason = format!("{name:?} is not the number of the next label: call it {next}, or by a word");
             Err(Error::parameter("name", reason))
         }

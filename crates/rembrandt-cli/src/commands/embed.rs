@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use indicatif::BinaryBytes;
 use rembrandt::data::{Dataset, RowScale, Scaled};
 use rembrandt::embed::{Preconditioner, Solver, energy_dimension, energy_memory};
-use rembrandt::{EmbeddingFile, Error, Examples, Pieces, Rembrandt, Run, Shape, Side};
+use rembrandt::{Checkpoints, EmbeddingFile, Error, Examples, Rembrandt, Run, Shape, Side};
 use serde_json::{Value, json};
 
 use crate::args::EmbedArgs;
@@ -68,7 +68,7 @@ pub fn run(args: &EmbedArgs) -> anyhow::Result<()> {
     let mut parameters = json!(params);
     parameters["scale_rows"] = json!(row_scale);
     let resume = Resume::open(args.resume, &args.output, ("embed", &data, parameters), &display)?;
-    let fitted = fit(&params, &examples, resume.pieces(), &mut display, &mut seconds);
+    let fitted = fit(&params, &examples, resume.checkpoints(), &mut display, &mut seconds);
     display.clear();
     let (embedding, resume) = resume.check(fitted, &display)?;
     if embedding.report.rank < params.k {
@@ -139,7 +139,7 @@ fn preset_dimension(
 fn fit(
     params: &Rembrandt,
     data: &dyn Examples,
-    pieces: Option<&Pieces>,
+    pieces: Option<&Checkpoints>,
     display: &mut Display,
     seconds: &mut Seconds,
 ) -> rembrandt::Result<rembrandt::Embedding> {
@@ -155,7 +155,7 @@ fn fit(
         display.work(progress);
         true
     })
-    .keeping(pieces);
+    .with_checkpoints(pieces);
     let embedding = params.fit(data, &mut run);
     drop(run);
     seconds.projection = after.as_secs_f64();

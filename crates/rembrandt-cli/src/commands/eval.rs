@@ -32,7 +32,7 @@ pub fn run(args: &EvalArgs) -> anyhow::Result<()> {
         ..Bootstrap::default()
     });
     let settings = Settings { propensity: args.propensity, probabilities: true, bootstrap };
-    let background = model.background();
+    let background = model.training_stats();
     let mut evaluator = Evaluator::new(shape.c, settings)?.trained_on(&background.counts, background.examples)?;
     // Two questions: which five labels are best, and which are probable enough to be predicted.
     let search = super::predict::search(args.exact);

@@ -70,7 +70,7 @@ fn prepare(model: &Model, example: &str) -> Result<Csr> {
         rows.end_row();
         return model.prepare(rows.view());
     }
-    let words = model.background().words.iter().all(|words| *words);
+    let words = model.training_stats().words.iter().all(|words| *words);
     let options = ReadOptions { ids: if words { Ids::Words } else { Ids::Auto }, ..ReadOptions::default() };
     let name = Path::new("the example");
     read_known_rows_from(line.as_bytes(), name, &options, &known(model)?, &mut |_, _| true, &mut |batch| {

@@ -102,7 +102,7 @@ fn check_names(model: &Model, format: OutputFormat) -> Result<()> {
 
 /// Whether the training data wrote a label as a word, or it has nothing but its name.
 fn goes_by_name(model: &Model, label: usize) -> bool {
-    model.background().words[1] || label >= model.shape().c - model.added()
+    model.training_stats().words[1] || label >= model.shape().c - model.added()
 }
 
 /// One line for each example.

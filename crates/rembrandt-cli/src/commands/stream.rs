@@ -82,7 +82,7 @@ fn label_index(model: &Model) -> Result<NameIndex> {
 
 /// The ids that a model of sparse rows knows, by number or word as its training data had them.
 pub fn known(model: &Model) -> Result<Known> {
-    let (shape, [feature_words, label_words]) = (model.shape(), model.background().words);
+    let (shape, [feature_words, label_words]) = (model.shape(), model.training_stats().words);
     let features = match model.feature_names() {
         Some(names) if feature_words => KnownIds::Words(NameIndex::new(names.iter())?),
         _ => KnownIds::Numbers(shape.d),

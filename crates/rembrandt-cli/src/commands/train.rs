@@ -34,7 +34,7 @@ pub fn run(args: &TrainArgs) -> anyhow::Result<()> {
         MethodChoice::Trees(method) => Some(args.tree_params(method)?),
         MethodChoice::Embedding(_) => None,
     };
-    if args.resume && trees.as_ref().is_some_and(|trees| !trees.keeps_pieces()) {
+    if args.resume && trees.as_ref().is_some_and(|trees| !trees.keeps_checkpoints()) {
         let reason = "keeps nothing of this method, whose one tree is finished all at once: leave it out";
         return Err(Error::parameter("resume", reason).into());
     }
@@ -117,7 +117,7 @@ fn embed(method: Method, task: Task<'_>, display: &mut Display) -> anyhow::Resul
         display.work(progress);
         true
     })
-    .keeping(resume.pieces());
+    .with_checkpoints(resume.checkpoints());
     let trained = params.fit(data, &tuning, &mut watch);
     drop(watch);
     display.clear();

@@ -90,7 +90,7 @@ impl Rembrandt {
             cost: Cost::default(),
         };
         for (from, to) in operator.panels(rank) {
-            let panel = run.piece(&panel_name("account", from, to), |run| {
+            let panel = run.checkpoint(&panel_name("account", from, to), |run| {
                 project_panel(operator, final_regression, own.is_some(), labels.columns(from, to), run)
             })?;
             let (p, spectrum, residuals, half_passes, guarded) = panel;

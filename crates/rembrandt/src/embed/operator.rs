@@ -37,7 +37,7 @@ impl Operator<'_> {
         let (stage, spare) = ("range finder", self.spare);
         for (from, to) in self.panels(q.cols()) {
             let width = to - from;
-            let (panel, half_passes, guarded) = run.piece(&panel_name("panel", from, to), |run| {
+            let (panel, half_passes, guarded) = run.checkpoint(&panel_name("panel", from, to), |run| {
                 let mut panel = self.padded(q.columns(from, to));
                 let b = self.right_side(&panel, width, run, stage)?;
                 let (z, cost) = self.regression.solve(b, width, spare, run, stage)?;
@@ -59,7 +59,7 @@ impl Operator<'_> {
     pub fn rest(&self, e: &Matrix, seed: u64, run: &mut Run<'_>) -> Result<(f64, f64)> {
         match e.cols() == self.data.shape().c {
             true => Ok((0.0, 0.0)),
-            false => run.piece("rest", |run| self.measure_rest(e, seed, run)),
+            false => run.checkpoint("rest", |run| self.measure_rest(e, seed, run)),
         }
     }
 

@@ -61,7 +61,7 @@ pub(super) fn regress(
     let centred = Adapted::new(data, Change::Center)?;
     let (shape, k) = (centred.shape(), directions.cols());
     run.begin(4 * k as u64);
-    let product = run.piece("product", |run| {
+    let product = run.checkpoint("product", |run| {
         let mut product = Matrix::zeros(shape.d, k);
         centred.cross(Side::X, Side::X, directions.view(), product.view_mut())?;
         run.advance("projection", 2 * k as u64)?;
@@ -87,7 +87,7 @@ pub(super) fn regress(
         return Err(Error::parameter("ridge", reason));
     }
     // E = YᵀWH (HᵀWH + ρI)⁻¹ on shifted data; directions without variance, if there is no ridge, count for nothing.
-    let shares = run.piece("shares", |run| {
+    let shares = run.checkpoint("shares", |run| {
         let mut shares = Matrix::zeros(shape.c, k);
         centred.cross(Side::Y, Side::X, projection.view(), shares.view_mut())?;
         run.advance("projection", 2 * k as u64)?;

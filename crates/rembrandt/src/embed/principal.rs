@@ -39,7 +39,7 @@ pub(super) fn principal(
     let width = params.k.saturating_add(params.oversample).min(height);
     let sweeps = params.passes.saturating_mul(SWEEPS).max(1);
     run.begin((2 * width as u64).saturating_mul(sweeps as u64 + 1));
-    let (directions, rank) = run.piece("directions", |run| {
+    let (directions, rank) = run.checkpoint("directions", |run| {
         let mut basis = Basis::begin(width, height, start, params.seed, run)?;
         for sweep in basis.passes..=sweeps {
             let mut product = Matrix::zeros(height, width);

@@ -33,7 +33,7 @@ impl Rembrandt {
             let mut projection = Matrix::zeros(d, params.k);
             let mut intercept = vec![0.0; params.k];
             for (from, to) in operator.panels(params.k) {
-                let p = run.piece(&panel_name("projection", from, to), |run| {
+                let p = run.checkpoint(&panel_name("projection", from, to), |run| {
                     let e = operator.padded(labels.columns(from, to));
                     let b = operator.right_side(&e, to - from, run, "projection")?;
                     operator.spare.give(e);

@@ -33,7 +33,7 @@ impl Gram {
         let mut matrix = Matrix::zeros(d, d);
         for from in (0..d).step_by(64) {
             let to = d.min(from + 64);
-            let panel = run.piece(&panel_name("gram", from, to), |run| {
+            let panel = run.checkpoint(&panel_name("gram", from, to), |run| {
                 let units = Matrix::from_fn(d, to - from, |i, j| f32::from(u8::from(i == from + j)));
                 let mut panel = Matrix::zeros(d, to - from);
                 data.cross(Side::X, Side::X, units.view(), panel.view_mut())?;

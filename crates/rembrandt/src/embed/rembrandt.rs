@@ -185,7 +185,7 @@ impl Rembrandt {
         operator: &Operator<'_>,
         run: &mut Run<'_>,
     ) -> Result<Found> {
-        let (labels, rank, half_passes, guarded) = run.piece("labels", |run| {
+        let (labels, rank, half_passes, guarded) = run.checkpoint("labels", |run| {
             let Found { labels, rank, tally } = self.search_labels(start, problem, operator, run)?;
             Ok((labels, rank, tally.half_passes, tally.guarded))
         })?;

@@ -2,7 +2,7 @@
 
 /// Sums by label, for a few thousand of very many: a hash table, so that they stay in the cache.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Sums {
+pub(crate) struct SparseAccumulator {
     /// Label and sum; a power of two of them.
     slots: Vec<(u32, f32)>,
     /// Slots in use, in the order of their first label.
@@ -12,7 +12,7 @@ pub(crate) struct Sums {
 /// There is no such label: models have fewer than 2³² of them.
 const FREE: u32 = u32::MAX;
 
-impl Sums {
+impl SparseAccumulator {
     /// Forgets everything and makes room for `most` labels.
     pub fn clear(&mut self, most: usize) {
         let size = (2 * most).next_power_of_two().max(64);

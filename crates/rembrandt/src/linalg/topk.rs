@@ -33,24 +33,24 @@ pub fn rank(scores: &[f32], top: usize) -> Vec<u32> {
 /// ```
 pub fn rank_candidates(candidates: impl IntoIterator<Item = (u32, f32)>, top: usize) -> Vec<u32> {
     let candidates = candidates.into_iter();
-    let mut best = Best::new(top);
+    let mut best = TopK::new(top);
     candidates.for_each(|(label, score)| best.offer(label, score));
     best.into_ranked().map(|(label, _)| label).collect()
 }
 
 /// The best of the candidates offered so far, in a buffer of twice as many.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Best {
+pub(crate) struct TopK {
     top: usize,
     keys: Vec<u64>,
     /// What a candidate must exceed once `top` better ones are known.
     bar: Option<u64>,
 }
 
-impl Best {
+impl TopK {
     /// Nothing yet; at most `top` will be kept.
-    pub(crate) fn new(top: usize) -> Best {
-        Best { top, keys: Vec::new(), bar: None }
+    pub(crate) fn new(top: usize) -> TopK {
+        TopK { top, keys: Vec::new(), bar: None }
     }
 
     /// Forgets all, and will keep at most `top`, in the same memory.
@@ -67,7 +67,7 @@ impl Best {
     }
 
     /// Keeps the best of both.
-    pub(crate) fn merge(&mut self, other: Best) {
+    pub(crate) fn merge(&mut self, other: TopK) {
         other.keys.into_iter().for_each(|key| self.offer_key(key));
     }
 
@@ -163,7 +163,7 @@ mod tests {
             top in 0usize..40,
         ) {
             let cut = cut.min(scores.len());
-            let (mut a, mut b) = (Best::new(top), Best::new(top));
+            let (mut a, mut b) = (TopK::new(top), TopK::new(top));
             for (label, score) in (0u32..).zip(&scores) {
                 if (label as usize) < cut { a.offer(label, *score) } else { b.offer(label, *score) }
             }

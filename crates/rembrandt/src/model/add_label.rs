@@ -108,7 +108,7 @@ impl Model {
 
     /// Weights and constant for a label with `m` examples whose h add up to `sum`.
     fn discriminant(&self, sum: &[f64], m: f64) -> Result<Vec<f32>> {
-        let background = self.background();
+        let background = self.training_stats();
         let (k, n) = (self.shape().k, background.examples as f64);
         let mean: Vec<f64> = background.mean.iter().map(|v| f64::from(*v)).collect();
         let moved: Vec<f64> = sum.iter().zip(&mean).map(|(s, mean)| (s - m * mean) / (PRIOR_EXAMPLES + m)).collect();
@@ -131,7 +131,7 @@ impl Model {
             let shifted = sum - centred * f64::from(*mean);
             if *value > SMALLEST * largest { (shifted / value) as f32 } else { 0.0 }
         };
-        sum.iter().zip(&self.background().mean).zip(self.spectrum()).map(entry).collect()
+        sum.iter().zip(&self.training_stats().mean).zip(self.spectrum()).map(entry).collect()
     }
 
     /// Whether training shifted the data to mean 0. Then diag(μ) times the sum of the rows of E, which is the sum over
@@ -143,8 +143,8 @@ impl Model {
         for label in 0..trained {
             sum.iter_mut().zip(self.labels().row(label).iter()).for_each(|(sum, e)| *sum += f64::from(*e));
         }
-        let pairs: f64 = self.background().counts[..trained].iter().map(|count| *count as f64).sum();
-        let mean = self.background().mean.iter().map(|v| f64::from(*v));
+        let pairs: f64 = self.training_stats().counts[..trained].iter().map(|count| *count as f64).sum();
+        let mean = self.training_stats().mean.iter().map(|v| f64::from(*v));
         let (mut along, mut square) = (0.0, 0.0);
         for ((sum, value), mean) in sum.iter().zip(self.spectrum()).zip(mean) {
             along += sum * value * mean;
@@ -176,7 +176,7 @@ impl ModelUpdate<'_> {
         let mut layout = model.layout();
         layout.description.added += 1;
         layout.size.0 += 1;
-        let mut background = model.background().clone();
+        let mut background = model.training_stats().clone();
         background.counts.push(self.examples);
         layout.background = &background;
         let thresholds = [model.thresholds(), &[DEFAULT_THRESHOLD]].concat();

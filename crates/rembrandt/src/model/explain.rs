@@ -19,7 +19,7 @@ use super::open::Model;
 use super::predict::{PredictOptions, Search};
 use super::score::{Scored, Scorer};
 use crate::linalg::csr::{Csr, CsrRef};
-use crate::linalg::sparse_accumulator::Sums;
+use crate::linalg::sparse_accumulator::SparseAccumulator;
 use crate::score::head::{Loss, STRIP};
 use crate::score::ranker::EvidenceRef;
 use crate::{Error, Result};
@@ -65,10 +65,10 @@ impl Model {
         }
         let probability = self.probability(x, label)?;
         if x.row(0).0.is_empty() {
-            let count = self.background().counts[label] as f64;
+            let count = self.training_stats().counts[label] as f64;
             // The examples of a label that was added were not among those of training.
             let own = if label < c - self.added() { count } else { 0.0 };
-            let others = (self.background().examples as f64 - own).max(0.0);
+            let others = (self.training_stats().examples as f64 - own).max(0.0);
             let base = ((count + 0.5) / (others + 0.5)).ln();
             return Ok(Explanation {
                 label,
@@ -115,7 +115,10 @@ impl Model {
         // Evidence is for what the example nominates.
         let id = label as u32;
         let nominates = |evidence: &EvidenceRef<'_>| {
-            evidence.nominate(x.row(0), &mut Sums::default()).binary_search_by_key(&id, |(label, _)| *label).is_ok()
+            evidence
+                .nominate(x.row(0), &mut SparseAccumulator::default())
+                .binary_search_by_key(&id, |(label, _)| *label)
+                .is_ok()
         };
         let evidence = self.evidence().filter(|evidence| label < trained && nominates(evidence));
         let start = evidence.map_or(0.0, |evidence| f64::from(evidence.start(id)));

@@ -39,7 +39,7 @@ use serde_json::Value;
 
 use super::container::{self, Format, Tensor};
 use super::evidence::EvidenceKind;
-use super::parts::Background;
+use super::parts::TrainingStats;
 use super::precision::Precision;
 use super::shortlist::ShortlistKind;
 use crate::Result;
@@ -114,7 +114,7 @@ pub(super) struct Layout<'a> {
     pub report: &'a Value,
     /// c, d, k.
     pub size: (usize, usize, usize),
-    pub background: &'a Background,
+    pub background: &'a TrainingStats,
     pub spectrum: &'a [f64],
     pub intercept: &'a [f32],
     pub thresholds: &'a [f32],

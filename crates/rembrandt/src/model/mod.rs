@@ -94,7 +94,7 @@ pub use layout::HeadKind;
 pub use names::Names;
 pub use neighbors::Neighbor;
 pub use open::{Model, ModelShape};
-pub use parts::{Background, ModelParts, Preprocessing};
+pub use parts::{ModelParts, Preprocessing, TrainingStats};
 pub use precision::{Precision, Table};
 pub use predict::{PredictOptions, Predictions, Predictor, Search, Threshold};
 pub use shortlist::ShortlistUpdate;

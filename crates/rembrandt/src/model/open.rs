@@ -11,7 +11,7 @@ use super::container::{self, Container, damaged};
 use super::evidence::StoredEvidence;
 use super::layout::{Description, FORMAT, HeadKind, Layout, PreprocessingKind};
 use super::names::{self, Names};
-use super::parts::{Background, Preprocessing, finite};
+use super::parts::{Preprocessing, TrainingStats, finite};
 use super::precision::{Place, Precision, Table};
 use super::shortlist::StoredLists;
 use crate::data::featurizer::{Featurizer, FeaturizerParts, SparseTransform, Weighting};
@@ -52,7 +52,7 @@ pub struct Model {
     intercept: Vec<f32>,
     spectrum: Vec<f64>,
     thresholds: Vec<f32>,
-    background: Background,
+    background: TrainingStats,
     label_names: Option<Names>,
     feature_names: Option<Names>,
     params: Value,
@@ -120,7 +120,7 @@ impl Model {
         if !small.into_iter().all(finite) || !spectrum.iter().all(|v| v.is_finite()) || scale <= 0.0 {
             return Err(damaged(path, "a number in it is out of range"));
         }
-        let background = Background {
+        let background = TrainingStats {
             examples: description.examples,
             counts,
             mean: numbers(&file, "mean", k)?,
@@ -266,7 +266,7 @@ impl Model {
     }
 
     /// What training knew of the data.
-    pub fn background(&self) -> &Background {
+    pub fn training_stats(&self) -> &TrainingStats {
         &self.background
     }
 

@@ -43,7 +43,7 @@ impl Preprocessing {
 
 /// What training knew of the data: for priors, evaluation and new labels.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Background {
+pub struct TrainingStats {
     /// Number of training examples.
     pub examples: u64,
     /// Training examples of each label (c).
@@ -82,7 +82,7 @@ pub struct ModelParts {
     /// Probability of each label from which it is predicted, for F1.
     pub thresholds: Vec<f32>,
     /// What training knew of the data.
-    pub background: Background,
+    pub background: TrainingStats,
     /// Names of the labels, by id.
     pub label_names: Option<Vec<String>>,
     /// Names of the features, by id; none for text models, whose featurizer has them.
@@ -124,7 +124,7 @@ impl ModelParts {
             trees: Some(trees),
             calibration: Calibration::identity(loss),
             thresholds: vec![DEFAULT_THRESHOLD; shape.c],
-            background: Background {
+            background: TrainingStats {
                 examples: shape.n as u64,
                 counts,
                 mean: Vec::new(),

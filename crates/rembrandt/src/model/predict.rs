@@ -16,7 +16,7 @@ use rayon::prelude::*;
 use super::open::Model;
 use super::score::{Scored, Scorer};
 use crate::linalg::csr::CsrRef;
-use crate::linalg::topk::Best;
+use crate::linalg::topk::TopK;
 use crate::score::head::{Loss, STRIP};
 use crate::score::shortlist::Width;
 use crate::tree::{TreeMemory, Trees, Wanted};
@@ -204,10 +204,10 @@ impl Model {
 
     /// The frequencies of labels in training, best first.
     fn prior(&self, trained: Option<&[u32]>, added: &[u32], top: usize) -> Vec<(u32, f32)> {
-        let background = self.background();
+        let background = self.training_stats();
         let counts = &background.counts;
         let of_all = |count: u64, all: u64| if all == 0 { 0.0 } else { (count as f64 / all as f64).min(1.0) as f32 };
-        let mut best = Best::new(top);
+        let mut best = TopK::new(top);
         match trained {
             None => (0..self.shape().c - self.added()).for_each(|label| {
                 best.offer(label as u32, of_all(counts[label], background.examples));

@@ -17,8 +17,8 @@ use crate::linalg::kernels::elementwise::{cos_turns, exp_sum};
 use crate::linalg::kernels::gather;
 use crate::linalg::kernels::select::among_largest;
 use crate::linalg::matrix::{MatRef, Matrix};
-use crate::linalg::sparse_accumulator::Sums;
-use crate::linalg::topk::Best;
+use crate::linalg::sparse_accumulator::SparseAccumulator;
+use crate::linalg::topk::TopK;
 use crate::score::head::{Loss, Pursuit};
 use crate::score::ranker::{Labels, Nominated, with_nominated};
 use crate::score::shortlist::{Lists, Rest, Width};
@@ -71,7 +71,7 @@ impl<'m> Rows<'m> {
 #[derive(Clone, Debug)]
 pub(super) struct Scored {
     /// The best labels with their calibrated scores.
-    pub best: Best,
+    pub best: TopK,
     /// Of all labels; kept under softmax only.
     pub sum: LogSum,
 }
@@ -133,11 +133,15 @@ impl<'m> Scorer<'m> {
     pub fn score(&self, x: CsrRef<'_>, h: &Matrix, top: usize) -> Vec<Scored> {
         if let Some((width, lists, rest)) = self.search {
             let z = self.inputs(h);
-            let one = |sums: &mut Sums, i: usize| {
+            let one = |sums: &mut SparseAccumulator, i: usize| {
                 let (labels, nominated) = self.likely(lists, width, x.row(i), sums);
                 self.some(&labels, &nominated, z.row(i), h.row(i), rest, top)
             };
-            return (0..x.rows()).into_par_iter().with_min_len(EXAMPLES).map_init(Sums::default, one).collect();
+            return (0..x.rows())
+                .into_par_iter()
+                .with_min_len(EXAMPLES)
+                .map_init(SparseAccumulator::default, one)
+                .collect();
         }
         self.all(x, h, top)
     }
@@ -145,11 +149,11 @@ impl<'m> Scorer<'m> {
     /// The labels that are scored for each of some prepared examples.
     pub fn shortlists(&self, x: CsrRef<'_>) -> Vec<Vec<u32>> {
         let all = || (0..self.count()).map(|at| self.label(at)).collect();
-        let one = |sums: &mut Sums, i: usize| match self.search {
+        let one = |sums: &mut SparseAccumulator, i: usize| match self.search {
             Some((width, lists, _)) => self.likely(lists, width, x.row(i), sums).0,
             None => all(),
         };
-        (0..x.rows()).into_par_iter().with_min_len(EXAMPLES).map_init(Sums::default, one).collect()
+        (0..x.rows()).into_par_iter().with_min_len(EXAMPLES).map_init(SparseAccumulator::default, one).collect()
     }
 
     /// The labels of an example that are on its shortlist or that it nominates, ascending, and the latter.
@@ -158,7 +162,7 @@ impl<'m> Scorer<'m> {
         lists: Lists<'_>,
         width: Width,
         x: (&[u32], Option<&[f32]>),
-        sums: &mut Sums,
+        sums: &mut SparseAccumulator,
     ) -> (Vec<u32>, Nominated) {
         let labels = lists.search(x, width, |_, _| false, sums);
         let nominated = self.model.evidence().map_or_else(Vec::new, |evidence| evidence.nominate(x, sums));
@@ -298,7 +302,7 @@ impl<'m> Scorer<'m> {
 }
 
 fn nothing(top: usize) -> Scored {
-    Scored { best: Best::new(top), sum: LogSum { largest: f32::MIN, sum: 0.0 } }
+    Scored { best: TopK::new(top), sum: LogSum { largest: f32::MIN, sum: 0.0 } }
 }
 
 /// A score to go on with: numbers too large for their product must neither win nor make a sum meaningless.

@@ -61,7 +61,7 @@ impl TrainParams {
         let mut evidence = None;
         let (mut said, mut shares, mut gains) = (vec![Vec::new()], &[1.0][..], &[0.0][..]);
         if self.listens(tuning) {
-            let found = run.piece("evidence", |run| hear(data, &is_out, run))?;
+            let found = run.checkpoint("evidence", |run| hear(data, &is_out, run))?;
             shares = &SHARES;
             gains = if tuning.evidence { &GAINS } else { std::slice::from_ref(&self.evidence) };
             let x = data.select(&is_out)?.features()?;

@@ -13,7 +13,7 @@ use crate::embed::Method;
 use crate::linalg::matrix::{MatRef, Matrix};
 use crate::linalg::orth;
 use crate::metrics::Propensities;
-use crate::model::{Background, ModelParts, Preprocessing};
+use crate::model::{ModelParts, Preprocessing, TrainingStats};
 use crate::score::head::{
     Calibration, Decoder, Descent, Folds, Head, Inputs, Logistic, LogisticParams, LogisticReport, Part, RandomFeatures,
     Sampled, Targets, add_intercept, one_fold, out_of_fold,
@@ -75,7 +75,7 @@ impl TrainParams {
     fn fit_decided(&self, data: &Dataset, tuning: &Tuning, run: &mut Run<'_>) -> Result<Trained> {
         let mut clock = Clock { last: Instant::now(), seconds: Vec::new() };
         let groups = match self.together {
-            true => run.piece("groups", |_| near_duplicates::groups(data))?,
+            true => run.checkpoint("groups", |_| near_duplicates::groups(data))?,
             false => (0..data.shape().n as u32).collect(),
         };
         clock.stage("comparing");
@@ -89,7 +89,7 @@ impl TrainParams {
             tried,
             cut_short,
             faithful,
-        } = run.piece("search", |run| search(data, &groups, self, tuning, run))?;
+        } = run.checkpoint("search", |run| search(data, &groups, self, tuning, run))?;
         clock.stage("tuning");
 
         let atoms = self.pursued(data);
@@ -301,7 +301,7 @@ impl Trained {
             trees: None,
             calibration: self.calibration,
             thresholds: self.thresholds,
-            background: Background {
+            background: TrainingStats {
                 examples: data.shape().n as u64,
                 counts: self.counts,
                 mean: self.mean,

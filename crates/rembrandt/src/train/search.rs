@@ -169,14 +169,14 @@ struct Search<'a> {
     attempts: usize,
     trials: Vec<Trial<'a>>,
     tried: Vec<Tried>,
-    best: Option<Best>,
+    best: Option<BestSetting>,
     cut_short: bool,
     /// Whether examples have one label.
     single: bool,
 }
 
 /// The best settings so far, and what they made of the examples that decide.
-struct Best {
+struct BestSetting {
     setting: Setting,
     blend: f32,
     held_out: HeldOut,
@@ -195,7 +195,7 @@ impl Search<'_> {
     fn late(&mut self, run: &mut Run<'_>) -> Result<bool> {
         if !self.cut_short {
             let name = format!("clock-{}-{}", self.attempts, self.spent.asked);
-            let spent = run.piece(&name, |_| Ok(self.spent.seconds()))?;
+            let spent = run.checkpoint(&name, |_| Ok(self.spent.seconds()))?;
             self.spent.asked += 1;
             self.spent.set(spent);
             self.cut_short = spent >= self.tuning.budget.as_secs_f64();
@@ -245,7 +245,7 @@ impl Search<'_> {
             run.forget_within(&name);
         }
         if is_best {
-            self.best = Some(Best { setting, blend, held_out, attempt, scores });
+            self.best = Some(BestSetting { setting, blend, held_out, attempt, scores });
         }
         Ok(quality)
     }
@@ -270,7 +270,7 @@ impl Search<'_> {
         (blend, held_out)
     }
 
-    fn best(&self) -> &Best {
+    fn best(&self) -> &BestSetting {
         self.best.as_ref().expect("a setting was tried before the search began")
     }
 
@@ -344,7 +344,7 @@ impl Search<'_> {
             // But not when some dimensions are random: the first half would be those with the most energy.
             let mixed = setting.spread > 0.0 && setting.spread < 1.0;
             let trials = &mut self.trials;
-            let gain = run.piece(&format!("gain-{}", setting.k), |run| {
+            let gain = run.checkpoint(&format!("gain-{}", setting.k), |run| {
                 trials.iter_mut().try_fold(0.0, |gain, trial| {
                     let whole = trial.precision_of_squares(&setting, run)?.quality(single);
                     Ok(gain + (whole - trial.precision_of_squares(&half, run)?.quality(single)))
@@ -394,7 +394,7 @@ impl Search<'_> {
     /// Probabilities and thresholds from what the best settings made of the examples that decide.
     fn finish(self, run: &mut Run<'_>) -> Result<Option<Chosen>> {
         let Search { mut trials, tried, best, cut_short, params, .. } = self;
-        let Best { setting, blend, held_out, attempt, scores } = best.expect("a setting was tried");
+        let BestSetting { setting, blend, held_out, attempt, scores } = best.expect("a setting was tried");
         let scores = match scores {
             Some(scores) => Some(scores),
             None => run.find::<Vec<Matrix>>(BEST, attempt as u64 + 1)?,

@@ -12,7 +12,7 @@ use crate::embed::{Embedder, Means};
 use crate::io::checkpoint::{Load, Reader, Store, Writer};
 use crate::linalg::csr::{Csr, CsrRef};
 use crate::linalg::matrix::Matrix;
-use crate::linalg::topk::Best;
+use crate::linalg::topk::TopK;
 use crate::metrics::{precision_at, rank};
 use crate::score::head::{Decoder, FeatureParams, Folds, Inputs, RandomFeatures, Targets, add_intercept, out_of_fold};
 use crate::score::ranker::Nominated;
@@ -145,7 +145,7 @@ impl<'a> Trial<'a> {
     pub fn find(&mut self, setting: &Setting, run: &mut Run<'_>) -> Result<()> {
         let start = (self.basis.cols() > 0).then_some(&self.basis);
         let name = format!("{}.basis-{}", self.name, self.finds);
-        self.basis = run.piece(&name, |run| self.embedder(setting).find(start, &self.fit, run))?;
+        self.basis = run.checkpoint(&name, |run| self.embedder(setting).find(start, &self.fit, run))?;
         self.finds += 1;
         self.projected = None;
         Ok(())
@@ -177,7 +177,7 @@ impl<'a> Trial<'a> {
             Some(projected) => projected,
             // The last one is kept, because the next settings will often need the same.
             None => {
-                run.piece_of(&format!("{}.h", self.name), self.key(setting), |run| self.projection(setting, run))?
+                run.checkpoint_of(&format!("{}.h", self.name), self.key(setting), |run| self.projection(setting, run))?
             }
         };
         Ok(self.projected.insert(projected))
@@ -324,7 +324,7 @@ impl Scored {
                 let others: Vec<(u32, f32)> = others.filter(|(_, score)| *score > f32::NEG_INFINITY).collect();
                 let added = said.iter().flat_map(|said| gains.iter().map(|gain| (*said, *gain)));
                 for (at, (said, gain)) in added.enumerate() {
-                    let mut best = Best::new(5);
+                    let mut best = TopK::new(5);
                     others.iter().for_each(|(label, score)| best.offer(*label, *score));
                     said.iter().zip(&moved).for_each(|((label, said), score)| best.offer(*label, score + gain * said));
                     let ranked: Vec<u32> = best.into_ranked().map(|(label, _)| label).collect();

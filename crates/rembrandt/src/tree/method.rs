@@ -91,7 +91,7 @@ impl TreeParams {
 
     /// Whether a fit keeps pieces that another can go on from: a forest does, tree by tree. The others make one tree, and
     /// nothing of it is finished before all of it is.
-    pub fn keeps_pieces(&self) -> bool {
+    pub fn keeps_checkpoints(&self) -> bool {
         matches!(self, TreeParams::Fastxml(_))
     }
 

@@ -24,7 +24,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
 use crate::data::{Dataset, Examples, Side};
-use crate::linalg::topk::Best;
+use crate::linalg::topk::TopK;
 use crate::{Error, Result};
 
 pub use fastxml::{FastXml, FastXmlParams};
@@ -52,7 +52,7 @@ impl Wanted<'_> {
 
     /// The best of some labels, best first; of equals the lower label.
     pub fn best(&self, scores: impl Iterator<Item = (u32, f32)>) -> Vec<(u32, f32)> {
-        let mut best = Best::new(self.top);
+        let mut best = TopK::new(self.top);
         scores.filter(|(label, _)| self.allows(*label)).for_each(|(label, score)| best.offer(label, score));
         best.into_ranked().collect()
     }

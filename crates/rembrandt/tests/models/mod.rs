@@ -10,7 +10,7 @@ use rembrandt::Matrix;
 use rembrandt::data::featurizer::{Featurizer, FeaturizerParams, SparseCounts};
 use rembrandt::linalg::csr::Csr;
 use rembrandt::model::{
-    Background, HeadKind, Model, ModelParts, Precision, PredictOptions, Predictions, Preprocessing,
+    HeadKind, Model, ModelParts, Precision, PredictOptions, Predictions, Preprocessing, TrainingStats,
 };
 use rembrandt::score::head::{Calibration, Head, Logistic, Loss, RandomFeatures};
 
@@ -50,7 +50,7 @@ fn parts(preprocessing: Preprocessing, head: Head, loss: Loss, d: usize) -> Mode
         trees: None,
         calibration: Calibration { loss, scale: 1.5, shift: if loss == Loss::Softmax { 0.0 } else { -0.25 } },
         thresholds: vec![0.5, 0.25, 0.5, 0.75],
-        background: Background {
+        background: TrainingStats {
             examples: 100,
             counts: vec![10, 40, 20, 30],
             mean: vec![0.0; k],

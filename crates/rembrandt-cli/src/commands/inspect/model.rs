@@ -19,7 +19,7 @@ pub fn model(model: &Model, bytes: u64) -> (Value, String) {
 }
 
 fn json_result(model: &Model, bytes: u64) -> Value {
-    let (shape, background) = (model.shape(), model.background());
+    let (shape, background) = (model.shape(), model.training_stats());
     let [feature_words, label_words] = background.words;
     json!({
         "kind": "model",
@@ -62,7 +62,7 @@ fn text(model: &Model, bytes: u64) -> String {
     let mut rows = vec![
         ("kind", "model".to_owned()),
         ("size", size),
-        ("trained on", count(model.background().examples, "example")),
+        ("trained on", count(model.training_stats().examples, "example")),
         ("input", input(model.preprocessing())),
     ];
     rows.extend(method);

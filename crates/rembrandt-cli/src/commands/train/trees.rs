@@ -24,7 +24,7 @@ pub(super) fn grow(params: &TreeParams, task: Task<'_>, display: &mut Display) -
         display.work(progress);
         true
     })
-    .keeping(resume.pieces());
+    .with_checkpoints(resume.checkpoints());
     let grown = params.fit(data, &mut watch);
     drop(watch);
     display.clear();

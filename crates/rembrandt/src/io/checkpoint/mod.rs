@@ -63,7 +63,7 @@ const WORTH: u32 = 20;
 /// # Ok::<(), rembrandt::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct Pieces {
+pub struct Checkpoints {
     folder: PathBuf,
     /// Hash of the run that all pieces belong to.
     run: u64,
@@ -75,10 +75,10 @@ pub struct Pieces {
     _lock: File,
 }
 
-impl Pieces {
+impl Checkpoints {
     /// Opens the folder for a run, and makes it if there is none. `identity` is an object that tells all that the pieces
     /// depend on: data, parameters, seeds. What is there of another run, or another version of this library, is refused.
-    pub fn open(folder: &Path, identity: &Value) -> Result<Pieces> {
+    pub fn open(folder: &Path, identity: &Value) -> Result<Checkpoints> {
         let identity = identity::complete(identity);
         let made = !folder.exists();
         fs::create_dir_all(folder).map_err(|e| unwritable(folder, &e))?;
@@ -93,7 +93,7 @@ impl Pieces {
             Err(TryLockError::Error(e)) if e.kind() == ErrorKind::Unsupported => {}
             Err(TryLockError::Error(e)) => return Err(Error::io(&path)(e)),
         }
-        let pieces = Pieces {
+        let pieces = Checkpoints {
             folder: folder.to_owned(),
             run: xxh3_64(identity.to_string().as_bytes()),
             computed: AtomicU64::new(0),

@@ -8,8 +8,11 @@ use crate::Run;
 use crate::linalg::csr::Csr;
 use crate::linalg::matrix::Matrix;
 
-fn open(folder: &Path, seed: u64) -> Result<Pieces> {
-    Pieces::open(folder, &json!({"command": "test", "data": {"n": 3}, "parameters": {"embedding": {"seed": seed}}}))
+fn open(folder: &Path, seed: u64) -> Result<Checkpoints> {
+    Checkpoints::open(
+        folder,
+        &json!({"command": "test", "data": {"n": 3}, "parameters": {"embedding": {"seed": seed}}}),
+    )
 }
 
 fn desk() -> (tempfile::TempDir, PathBuf) {
@@ -31,10 +34,10 @@ fn is_content(found: &Content) -> bool {
 }
 
 /// Asks for the content; returns whether it was computed.
-fn ask(pieces: &Pieces) -> bool {
+fn ask(pieces: &Checkpoints) -> bool {
     let mut computed = false;
-    let mut run = Run::default().keeping(Some(pieces));
-    let found = run.piece("content", |_| {
+    let mut run = Run::default().with_checkpoints(Some(pieces));
+    let found = run.checkpoint("content", |_| {
         computed = true;
         Ok(content())
     });
@@ -78,7 +81,7 @@ fn a_torn_piece_is_never_believed() {
     assert!(ask(&pieces), "a byte too many");
     // Whole, but under another name.
     fs::write(folder.join("other.piece"), whole).unwrap();
-    let other: Option<Content> = Run::default().keeping(Some(&pieces)).find("other", 0).unwrap();
+    let other: Option<Content> = Run::default().with_checkpoints(Some(&pieces)).find("other", 0).unwrap();
     assert!(other.is_none());
 }
 
@@ -86,16 +89,16 @@ fn a_torn_piece_is_never_believed() {
 fn pieces_inside_a_piece_are_superseded() {
     let (_desk, folder) = desk();
     let pieces = open(&folder, 1).unwrap();
-    let mut run = Run::default().keeping(Some(&pieces));
+    let mut run = Run::default().with_checkpoints(Some(&pieces));
     let numbers = |run: &mut Run<'_>| {
-        run.piece("sum", |run| {
-            let one = run.piece("one", |_| Ok(1usize))?;
-            let two = run.within("more", |run| run.piece("two", |_| Ok(2usize)))?;
+        run.checkpoint("sum", |run| {
+            let one = run.checkpoint("one", |_| Ok(1usize))?;
+            let two = run.within("more", |run| run.checkpoint("two", |_| Ok(2usize)))?;
             assert_eq!(pieces.len(), 3, "two inside, and one beside");
             Ok(one + two)
         })
     };
-    run.piece("summand", |_| Ok(0usize)).unwrap();
+    run.checkpoint("summand", |_| Ok(0usize)).unwrap();
     assert_eq!(numbers(&mut run).unwrap(), 3);
     assert_eq!(pieces.len(), 2, "a name that begins alike is another");
     assert_eq!(numbers(&mut run).unwrap(), 3);
@@ -106,10 +109,10 @@ fn pieces_inside_a_piece_are_superseded() {
 fn a_key_tells_what_a_name_stands_for() {
     let (_desk, folder) = desk();
     let pieces = open(&folder, 1).unwrap();
-    let mut run = Run::default().keeping(Some(&pieces));
+    let mut run = Run::default().with_checkpoints(Some(&pieces));
     for (key, expected) in [(1, 10usize), (2, 20), (1, 30)] {
-        assert_eq!(run.piece_of("latest", key, |_| Ok(expected)).unwrap(), expected);
-        assert_eq!(run.piece_of("latest", key, |_| Ok(0usize)).unwrap(), expected);
+        assert_eq!(run.checkpoint_of("latest", key, |_| Ok(expected)).unwrap(), expected);
+        assert_eq!(run.checkpoint_of("latest", key, |_| Ok(0usize)).unwrap(), expected);
         assert_eq!(pieces.len(), 1);
     }
 }
@@ -122,7 +125,7 @@ fn rows_come_back() {
     rows.push(3, 0.5);
     rows.end_row();
     rows.end_row();
-    let mut run = Run::default().keeping(Some(&pieces));
+    let mut run = Run::default().with_checkpoints(Some(&pieces));
     let moments = faer::Mat::from_fn(3, 2, |i, j| (i * 2 + j) as f64);
     run.keep("rows", 0, &(&rows, &moments, &vec![content().0])).unwrap();
     let found: Option<(Csr, faer::Mat<f64>, Vec<Matrix>)> = run.find("rows", 0).unwrap();
@@ -138,7 +141,7 @@ fn another_run_is_refused_and_told_what_differs() {
     let other = open(&folder, 2).unwrap_err().to_string();
     assert!(other.contains("embedding.seed was 1 and is 2: give the same data"), "{other}");
     let identity = json!({"command": "test", "data": {"n": 4}, "parameters": {"embedding": {"seed": 1}}});
-    let data = Pieces::open(&folder, &identity).unwrap_err().to_string();
+    let data = Checkpoints::open(&folder, &identity).unwrap_err().to_string();
     assert!(data.contains("the data are not the same"), "{data}");
     let manifest = folder.join(MANIFEST);
     let text = fs::read_to_string(&manifest).unwrap();
@@ -179,6 +182,7 @@ fn what_cannot_be_written_is_told() {
     let pieces = open(&folder, 1).unwrap();
     // Not even an administrator can write into a folder that is gone.
     fs::remove_dir_all(&folder).unwrap();
-    let gone = Run::default().keeping(Some(&pieces)).piece("content", |_| Ok(1usize)).unwrap_err().to_string();
+    let gone =
+        Run::default().with_checkpoints(Some(&pieces)).checkpoint("content", |_| Ok(1usize)).unwrap_err().to_string();
     assert!(gone.contains("finished pieces cannot be kept here"), "{gone}");
 }

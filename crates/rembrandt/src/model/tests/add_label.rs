@@ -65,7 +65,7 @@ fn trained(rows: &Rows, labels: u32, center: bool) -> ModelParts {
         trees: None,
         calibration: Calibration { loss: Loss::Independent, scale: 8.0, shift: -4.0 },
         thresholds: vec![0.5; labels as usize],
-        background: Background {
+        background: TrainingStats {
             examples: n as u64,
             counts,
             mean: mean.iter().map(|v| *v as f32).collect(),
@@ -145,7 +145,7 @@ fn nothing_changes_for_the_labels_that_were_there() {
         let two = Model::open(&path).unwrap();
         assert_eq!((two.shape().c, two.added(), two.precision()), (302, 2, precision));
         assert_eq!((two.label_name(300), two.find_label("second").unwrap()), ("first".to_owned(), 301));
-        assert_eq!(two.background().counts[300..], [3, 1]);
+        assert_eq!(two.training_stats().counts[300..], [3, 1]);
         assert_eq!(two.thresholds()[300..], [0.5, 0.5]);
         let (with_one, with_two) = (all(&one), all(&two));
         for i in 0..60 {
@@ -195,7 +195,7 @@ fn texts_make_labels_too() {
     let path = saved.dir.path().join("next");
     model.add_label_from_texts("tea", &["green tea", "unheard-of"]).unwrap().save(&path).unwrap();
     let next = Model::open(&path).unwrap();
-    assert_eq!((next.find_label("tea").unwrap(), next.background().counts[6]), (6, 1));
+    assert_eq!((next.find_label("tea").unwrap(), next.training_stats().counts[6]), (6, 1));
     let found = next.predictor(PredictOptions::top(7)).unwrap().predict_texts(&["green tea", ""]).unwrap();
     assert_eq!((found.labels(0).len(), found.labels(1).len()), (7, 7));
     let (_, p) = found.row(1).find(|(label, _)| *label == 6).unwrap();

@@ -67,7 +67,7 @@ fn what_is_saved_is_opened_and_always_the_same_bytes() {
             let shape = model.shape();
             assert_eq!((shape.d, shape.c, shape.k), (parts.projection.rows(), 12, 5));
             assert_eq!((model.intercept(), model.spectrum()), (&parts.intercept[..], &parts.spectrum[..]));
-            assert_eq!((model.thresholds(), model.background()), (&parts.thresholds[..], &parts.background));
+            assert_eq!((model.thresholds(), model.training_stats()), (&parts.thresholds[..], &parts.background));
             assert_eq!((model.params(), model.report()), (&parts.params, &parts.report));
             assert_eq!((model.calibration(), model.precision()), (parts.calibration, precision));
             assert_eq!(model.label_names().unwrap().iter().collect::<Vec<_>>(), *parts.label_names.as_ref().unwrap());

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use super::{Background, Model, ModelParts, Precision, Preprocessing};
+use super::{Model, ModelParts, Precision, Preprocessing, TrainingStats};
 use crate::Run;
 use crate::data::featurizer::{Featurizer, FeaturizerParams, SparseCounts};
 use crate::linalg::csr::{Csr, CsrRef};
@@ -94,7 +94,7 @@ pub fn parts(kind: &str, c: usize) -> ModelParts {
         trees: None,
         calibration: Calibration { loss, scale: 1.3, shift },
         thresholds: matrix(1, c, 0.5).row(0).iter().map(|v| v + 0.5).collect(),
-        background: Background {
+        background: TrainingStats {
             examples: 1000,
             counts: (0..c as u64).map(|l| 1 + l * 37 % 100).collect(),
             mean: matrix(1, k, 0.2).row(0).to_vec(),

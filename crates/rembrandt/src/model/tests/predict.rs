@@ -1,6 +1,6 @@
 use super::super::{PredictOptions, Predictions, Threshold};
 use super::*;
-use crate::linalg::sparse_accumulator::Sums;
+use crate::linalg::sparse_accumulator::SparseAccumulator;
 use crate::metrics::rank;
 use crate::score::head::Loss;
 
@@ -19,7 +19,7 @@ fn oracle(parts: &ModelParts, x: CsrRef<'_>, i: usize) -> Option<(Vec<f32>, Vec<
     if let Some(evidence) = &parts.evidence {
         let (ids, values): (Vec<u32>, Vec<f32>) = known.iter().map(|(id, value)| (*id as u32, *value)).unzip();
         let view = evidence.view();
-        for (label, _) in view.nominate((&ids, Some(&values)), &mut Sums::default()) {
+        for (label, _) in view.nominate((&ids, Some(&values)), &mut SparseAccumulator::default()) {
             let said: f32 = known.iter().map(|(id, value)| value * view.weight(*id, label)).sum();
             scores[label as usize] += view.start(label) + said;
         }

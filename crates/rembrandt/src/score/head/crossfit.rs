@@ -55,7 +55,7 @@ pub fn out_of_fold(
     folds.check(n, 0..folds.count)?;
     let mut h = Matrix::zeros(n, labels.cols());
     for fold in 0..folds.count {
-        let own = run.piece(&format!("fold-{fold}"), |run| of_fold(params, data, labels, folds, fold, run))?;
+        let own = run.checkpoint(&format!("fold-{fold}"), |run| of_fold(params, data, labels, folds, fold, run))?;
         for (at, i) in (0..n).filter(|i| folds.of(*i) == fold).enumerate() {
             h.row_mut(i).copy_from_slice(own.row(at));
         }
@@ -71,7 +71,7 @@ pub(crate) fn one_fold(
     run: &mut Run<'_>,
 ) -> Result<Matrix> {
     folds.check(h.rows(), 0..1)?;
-    let own = run.piece("fold-0", |run| of_fold(params, data, labels, folds, 0, run))?;
+    let own = run.checkpoint("fold-0", |run| of_fold(params, data, labels, folds, 0, run))?;
     for (at, i) in (0..h.rows()).filter(|i| folds.of(*i) == 0).enumerate() {
         h.row_mut(i).copy_from_slice(own.row(at));
     }

@@ -108,7 +108,7 @@ impl Descent {
         // as the solutions cost.
         let epoch = 2 * count + n.div_ceil(batch) * width * count / n;
         run.begin((width / 2 + self.epochs * epoch) as u64);
-        let moments = run.piece("moments", |run| {
+        let moments = run.checkpoint("moments", |run| {
             let mut seen = 0;
             gram(&inputs, &targets, usize::MAX, &mut |rows| {
                 let before = seen * width / 2 / n;

@@ -165,7 +165,7 @@ impl LogisticParams {
         for (part, labels) in trained.chunks(group).enumerate() {
             let m: Vec<f64> = labels.iter().map(|l| curvature(*l as usize)).collect();
             let start = Matrix::from_fn(labels.len(), width, |i, j| weights.row(labels[i] as usize)[j]);
-            let (found, evaluations, unfinished) = run.piece(&format!("labels-{part}"), |run| {
+            let (found, evaluations, unfinished) = run.checkpoint(&format!("labels-{part}"), |run| {
                 let round = Round::new(&gram, objective.rho, mean, &m)?;
                 let (found, outcome) = self.fit_labels(&objective, labels, &round, start, run)?;
                 Ok((found, outcome.evaluations, outcome.unfinished))

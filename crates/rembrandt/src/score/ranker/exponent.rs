@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use super::{Said, Seen};
 use crate::linalg::csr::Csr;
 use crate::linalg::kernels::dots::{Number, narrow};
-use crate::linalg::sparse_accumulator::Sums;
+use crate::linalg::sparse_accumulator::SparseAccumulator;
 
 /// Powers to choose from. The first stands where nothing can be chosen.
 const POWERS: [f64; 3] = [0.5, 1.0, 1.5];
@@ -86,12 +86,12 @@ impl Rows {
     /// How many labels are not nominated by the examples that have them.
     fn missed(&self, sums: &Said, most: usize) -> usize {
         let (x, y, sums) = (self.x.view(), self.y.view(), sums.view());
-        let missed = |scratch: &mut Sums, i: usize| {
+        let missed = |scratch: &mut SparseAccumulator, i: usize| {
             let nominated = sums.leading(x.row(i), most, &[], scratch);
             let absent = |label: &&u32| nominated.binary_search_by_key(*label, |(other, _)| *other).is_err();
             y.row(i).0.iter().filter(absent).count()
         };
-        (0..x.rows()).into_par_iter().with_min_len(GRAIN).map_init(Sums::default, missed).sum()
+        (0..x.rows()).into_par_iter().with_min_len(GRAIN).map_init(SparseAccumulator::default, missed).sum()
     }
 }
 

@@ -7,8 +7,8 @@ use rayon::prelude::*;
 
 use crate::io::checkpoint::{Load, Reader, Store, Writer};
 use crate::linalg::kernels::dots::Number;
-use crate::linalg::sparse_accumulator::Sums;
-use crate::linalg::topk::Best;
+use crate::linalg::sparse_accumulator::SparseAccumulator;
+use crate::linalg::topk::TopK;
 
 /// A list that is so many times longer than the labels to be found in it is searched for each of them.
 const LONG: usize = 16;
@@ -102,7 +102,7 @@ impl SaidRef<'_> {
         (ids, values): (&[u32], Option<&[f32]>),
         most: usize,
         own: &[u32],
-        sums: &mut Sums,
+        sums: &mut SparseAccumulator,
     ) -> Vec<(u32, f32)> {
         sums.clear(ids.iter().map(|feature| self.places(*feature as usize).len()).sum());
         for (at, feature) in ids.iter().enumerate() {
@@ -111,7 +111,7 @@ impl SaidRef<'_> {
             let pairs = self.labels[places.clone()].iter().zip(&self.weights[places]);
             pairs.for_each(|(label, weight)| sums.add(*label, value * weight.widen()));
         }
-        let mut best = Best::new(most);
+        let mut best = TopK::new(most);
         let useful = sums.iter().filter(|(label, sum)| *sum > 0.0 && own.binary_search(label).is_err());
         useful.for_each(|(label, sum)| best.offer(label, sum));
         let mut leading: Vec<(u32, f32)> = best.into_ranked().collect();
@@ -122,7 +122,12 @@ impl SaidRef<'_> {
     }
 
     /// What the features of an example together say of each of some labels.
-    pub fn sums(&self, (ids, values): (&[u32], Option<&[f32]>), labels: &[(u32, f32)], sums: &mut Sums) -> Vec<f32> {
+    pub fn sums(
+        &self,
+        (ids, values): (&[u32], Option<&[f32]>),
+        labels: &[(u32, f32)],
+        sums: &mut SparseAccumulator,
+    ) -> Vec<f32> {
         sums.clear(labels.len());
         labels.iter().for_each(|(label, _)| sums.add(*label, 0.0));
         for (at, feature) in ids.iter().enumerate() {

@@ -48,7 +48,7 @@ use rayon::prelude::*;
 
 use crate::io::checkpoint::{Load, Reader, Store, Writer};
 use crate::linalg::csr::CsrRef;
-use crate::linalg::sparse_accumulator::Sums;
+use crate::linalg::sparse_accumulator::SparseAccumulator;
 
 pub(crate) use feature_label_matrix::{Said, SaidRef};
 pub(crate) use one_vs_rest::rivals;
@@ -166,7 +166,7 @@ impl EvidenceRef<'_> {
     }
 
     /// The labels that an example nominates, and what evidence adds to their scores.
-    pub fn nominate(&self, x: (&[u32], Option<&[f32]>), sums: &mut Sums) -> Nominated {
+    pub fn nominate(&self, x: (&[u32], Option<&[f32]>), sums: &mut SparseAccumulator) -> Nominated {
         let leading = self.sums.leading(x, self.most as usize, &[], sums);
         let separated = self.separators.sums(x, &leading, sums);
         let score = |((label, sum), separated): ((u32, f32), f32)| {
@@ -187,8 +187,8 @@ impl EvidenceRef<'_> {
 
     /// What each of some examples nominates.
     pub fn nominations(&self, x: CsrRef<'_>) -> Vec<Nominated> {
-        let one = |sums: &mut Sums, i: usize| self.nominate(x.row(i), sums);
-        (0..x.rows()).into_par_iter().with_min_len(GRAIN).map_init(Sums::default, one).collect()
+        let one = |sums: &mut SparseAccumulator, i: usize| self.nominate(x.row(i), sums);
+        (0..x.rows()).into_par_iter().with_min_len(GRAIN).map_init(SparseAccumulator::default, one).collect()
     }
 }
 

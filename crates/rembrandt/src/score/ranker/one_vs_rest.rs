@@ -24,7 +24,7 @@ use rayon::prelude::*;
 
 use super::{SaidRef, Seen};
 use crate::linalg::csr::{Columns, Csr};
-use crate::linalg::sparse_accumulator::Sums;
+use crate::linalg::sparse_accumulator::SparseAccumulator;
 use crate::{Result, Run};
 
 /// Mistaken examples of all problems together and their features, about; and labels that an example is told from.
@@ -95,11 +95,12 @@ fn mistaken(sums: SaidRef<'_>, most: usize, seen: Seen<'_>, run: &mut Run<'_>) -
     for from in (0..seen.x.rows()).step_by(ROWS) {
         let rows = from..seen.x.rows().min(from + ROWS);
         let count = rows.len() as u64;
-        let each = |scratch: &mut Sums, i: usize| match seen.weight(i) > 0.0 {
+        let each = |scratch: &mut SparseAccumulator, i: usize| match seen.weight(i) > 0.0 {
             true => sums.leading(seen.x.row(i), most, seen.y.row(i).0, scratch),
             false => Vec::new(),
         };
-        let each: Vec<_> = rows.into_par_iter().with_min_len(GRAIN).map_init(Sums::default, each).collect();
+        let each: Vec<_> =
+            rows.into_par_iter().with_min_len(GRAIN).map_init(SparseAccumulator::default, each).collect();
         for labels in each {
             labels.into_iter().for_each(|(label, _)| found.push(label, 1.0));
             found.end_row();

@@ -87,7 +87,7 @@ fn scores_are_sums_of_weights_of_what_is_nominated() {
         let view = evidence.view();
         let all = scores(view, x, 3);
         for i in 0..x.rows() {
-            let nominated = view.nominate(x.view().row(i), &mut Sums::default());
+            let nominated = view.nominate(x.view().row(i), &mut SparseAccumulator::default());
             assert!(nominated.len() <= most as usize && nominated.is_sorted_by(|a, b| a.0 < b.0));
             nominations += nominated.len();
             for label in 0..3 {
@@ -116,12 +116,13 @@ fn the_leading_labels_are_nominated() {
         labels: vec![0, 1, 2, 1, 3],
         weights: [1.0, 2.0, 3.0, 2.0, -1.0].map(narrow).into(),
     };
-    let leading =
-        |most, own: &[u32]| sums.view().leading((&[0, 1], Some(&[1.0, 0.75])), most, own, &mut Sums::default());
+    let leading = |most, own: &[u32]| {
+        sums.view().leading((&[0, 1], Some(&[1.0, 0.75])), most, own, &mut SparseAccumulator::default())
+    };
     assert_eq!(leading(9, &[]), [(0, 1.0), (1, 3.5), (2, 3.0)]);
     assert_eq!(leading(2, &[]), [(1, 3.5), (2, 3.0)]);
     assert_eq!(leading(2, &[1]), [(0, 1.0), (2, 3.0)]);
-    let negative = sums.view().leading((&[1], Some(&[-1.0])), 9, &[], &mut Sums::default());
+    let negative = sums.view().leading((&[1], Some(&[-1.0])), 9, &[], &mut SparseAccumulator::default());
     assert_eq!(negative, [(3, 1.0)]);
 }
 
@@ -133,7 +134,7 @@ fn long_lists_say_the_same() {
     let said = Said { starts: vec![0, u64::from(count)], labels: (0..count).collect(), weights };
     for asked in [vec![3, 500, 999], (0..count).collect()] {
         let labels: Vec<(u32, f32)> = asked.iter().map(|label| (*label, 0.0)).collect();
-        let sums = said.view().sums((&[0], None), &labels, &mut Sums::default());
+        let sums = said.view().sums((&[0], None), &labels, &mut SparseAccumulator::default());
         assert_eq!(sums, asked.iter().map(|label| (label % 7) as f32).collect::<Vec<_>>());
     }
 }

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use super::{Linear, Rest, Shortlist, Width};
 use crate::linalg::csr::{Columns, CsrRef};
 use crate::linalg::kernels::dots::narrow;
-use crate::linalg::topk::Best;
+use crate::linalg::topk::TopK;
 
 /// Labels of a feature whose shares are computed, for each that the list keeps: those that it occurred with most often.
 const COMPUTED: usize = 4;
@@ -39,7 +39,7 @@ impl Postings {
             .map_init(Vec::new, |met, feature| list(linear, &examples, y, feature, most, met))
             .collect();
         let offsets: Vec<f32> = (0..c).into_par_iter().with_min_len(1024).map(|label| linear.offset(label)).collect();
-        let mut every = Best::new(EVERY);
+        let mut every = TopK::new(EVERY);
         (0u32..).zip(&offsets).for_each(|(label, offset)| every.offer(label, *offset));
         let every = every.into_ranked().map(|(label, _)| Entry { label, share: 0.0, once: false });
 

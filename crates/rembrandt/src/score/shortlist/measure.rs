@@ -13,8 +13,8 @@ use crate::linalg::csr::CsrRef;
 use crate::linalg::kernels::dots::dots;
 use crate::linalg::kernels::elementwise::exp_sum;
 use crate::linalg::matrix::{MatRef, Matrix};
-use crate::linalg::sparse_accumulator::Sums;
-use crate::linalg::topk::Best;
+use crate::linalg::sparse_accumulator::SparseAccumulator;
+use crate::linalg::topk::TopK;
 use crate::score::head::{Calibration, Loss, STRIP};
 use crate::score::ranker::{Labels, with_nominated};
 
@@ -171,7 +171,7 @@ struct Found {
 }
 
 fn search(linear: &Linear<'_>, postings: &Postings, trial: Trial<'_>, width: Width) -> Vec<Found> {
-    let one = |sums: &mut Sums, i: usize| {
+    let one = |sums: &mut SparseAccumulator, i: usize| {
         let truth = trial.y.row(i).0;
         let skip = |at: usize, label: u32| trial.own && postings.once[at] && truth.contains(&label);
         let labels = postings.shortlist.lists().search(trial.x.row(i), width, skip, sums);
@@ -185,11 +185,11 @@ fn search(linear: &Linear<'_>, postings: &Postings, trial: Trial<'_>, width: Wid
         };
         let mut scores: Vec<f32> = labels.iter().map(score).collect();
         Labels::Some(&labels).add(&nominated, &mut scores);
-        let mut best = Best::new(TOP);
+        let mut best = TopK::new(TOP);
         labels.iter().zip(&scores).for_each(|(label, score)| best.offer(*label, *score));
         Found { best: best.into_ranked().map(|(label, _)| label).collect(), labels, scores }
     };
-    (0..trial.x.rows()).into_par_iter().with_min_len(16).map_init(Sums::default, one).collect()
+    (0..trial.x.rows()).into_par_iter().with_min_len(16).map_init(SparseAccumulator::default, one).collect()
 }
 
 /// The best of all labels for each of the examples.
@@ -200,9 +200,9 @@ fn scan(linear: &Linear<'_>, trial: &Trial<'_>, calibration: Calibration) -> Vec
         let width = linear.vectors.cols();
         let mut z = Matrix::zeros(rows.len(), width);
         rows.clone().enumerate().for_each(|(to, i)| z.row_mut(to).copy_from_slice(&linear.inputs(h.row(i))));
-        let mut sums = Sums::default();
+        let mut sums = SparseAccumulator::default();
         let nominated: Vec<_> = rows.clone().map(|i| linear.nominate(trial.x.row(i), &mut sums)).collect();
-        let mut best = vec![Best::new(TOP); rows.len()];
+        let mut best = vec![TopK::new(TOP); rows.len()];
         let mut sums = vec![Vec::new(); rows.len()];
         let mut scores = Vec::new();
         for from in (0..linear.c()).step_by(TILE) {
@@ -219,7 +219,7 @@ fn scan(linear: &Linear<'_>, trial: &Trial<'_>, calibration: Calibration) -> Vec
                 }
             }
         }
-        let scan = |(best, sums): (Best, Vec<f64>)| Scan {
+        let scan = |(best, sums): (TopK, Vec<f64>)| Scan {
             best: best.into_ranked().map(|(label, _)| label).collect(),
             log_sum: log_add(&sums),
         };

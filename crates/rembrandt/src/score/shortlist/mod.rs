@@ -38,7 +38,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::linalg::kernels::dots::dots;
 use crate::linalg::matrix::MatRef;
-use crate::linalg::sparse_accumulator::Sums;
+use crate::linalg::sparse_accumulator::SparseAccumulator;
 use crate::score::ranker::{EvidenceRef, Nominated};
 
 pub(crate) use build::Postings;
@@ -147,7 +147,7 @@ impl Linear<'_> {
     }
 
     /// What evidence adds to scores.
-    fn nominate(&self, x: (&[u32], Option<&[f32]>), sums: &mut Sums) -> Nominated {
+    fn nominate(&self, x: (&[u32], Option<&[f32]>), sums: &mut SparseAccumulator) -> Nominated {
         self.evidence.map_or_else(Vec::new, |evidence| evidence.nominate(x, sums))
     }
 

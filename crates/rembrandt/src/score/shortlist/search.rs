@@ -2,8 +2,8 @@
 
 use super::{Lists, Width};
 use crate::linalg::kernels::dots::Number;
-use crate::linalg::sparse_accumulator::Sums;
-use crate::linalg::topk::Best;
+use crate::linalg::sparse_accumulator::SparseAccumulator;
+use crate::linalg::topk::TopK;
 
 impl Lists<'_> {
     /// The shortlist of an example, ascending. Features beyond those of the lists are left out, and so is what `skip`
@@ -13,7 +13,7 @@ impl Lists<'_> {
         (ids, values): (&[u32], Option<&[f32]>),
         width: Width,
         skip: impl Fn(usize, u32) -> bool,
-        sums: &mut Sums,
+        sums: &mut SparseAccumulator,
     ) -> Vec<u32> {
         let features = self.starts.len() - 2;
         let place = |list: usize, most: usize| {
@@ -35,7 +35,7 @@ impl Lists<'_> {
                 }
             }
         }
-        let mut best = Best::new(width.labels);
+        let mut best = TopK::new(width.labels);
         sums.iter().for_each(|(label, sum)| best.offer(label, sum + self.offsets[label as usize]));
         let mut found: Vec<u32> = best.into_ranked().map(|(label, _)| label).collect();
         found.sort_unstable();

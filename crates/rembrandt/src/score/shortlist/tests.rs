@@ -74,7 +74,7 @@ impl World {
 }
 
 fn shortlists(shortlist: &Shortlist, x: CsrRef<'_>, width: Width) -> Vec<Vec<u32>> {
-    let mut sums = Sums::default();
+    let mut sums = SparseAccumulator::default();
     (0..x.rows()).map(|i| shortlist.lists().search(x.row(i), width, |_, _| false, &mut sums)).collect()
 }
 

@@ -8,7 +8,7 @@ use super::{FastXml, FastXmlParams};
 use crate::data::{Dataset, Examples};
 use crate::linalg::csr::Csr;
 use crate::linalg::l1::{Limits, Problem};
-use crate::linalg::topk::Best;
+use crate::linalg::topk::TopK;
 use crate::tree::hyperplane_tree::{Growing, Hyperplane, Open, Routes};
 use crate::tree::lookup::factor;
 use crate::tree::parallel::{self, Work};
@@ -239,7 +239,7 @@ impl<'a> Tree<'a> {
             held.extend(labels.iter().map(|label| (*label, self.forest.weight(*i))));
         }
         held.sort_by_key(|(label, _)| *label);
-        let mut best = Best::new(self.forest.params.leaf_labels);
+        let mut best = TopK::new(self.forest.params.leaf_labels);
         for of in held.chunk_by(|a, b| a.0 == b.0) {
             let share = of.iter().map(|(_, weight)| weight).sum::<f64>() / total;
             best.offer(of[0].0, share.min(1.0) as f32);

@@ -7,7 +7,7 @@ use super::tables::Tables;
 use super::tree::Tree;
 use crate::linalg::kernels::scores::{Place, write_scores};
 use crate::linalg::kernels::select::{among_largest, near_largest};
-use crate::linalg::topk::Best;
+use crate::linalg::topk::TopK;
 use crate::tree::Wanted;
 
 /// Squared gradients that a number is taken to have seen before the first: without them a first step would be as long
@@ -49,7 +49,7 @@ pub(super) struct Candidates {
     pub scores: Vec<f32>,
     /// Places of scores that are high.
     high: Vec<u32>,
-    best: Best,
+    best: TopK,
 }
 
 impl Candidates {

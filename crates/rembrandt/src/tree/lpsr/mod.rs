@@ -25,7 +25,7 @@ use super::lookup::Lookup;
 use super::{Array, Arrays, Source, TreeSummary, Wanted};
 use crate::data::RowScale;
 use crate::linalg::csr::Csr;
-use crate::linalg::topk::Best;
+use crate::linalg::topk::TopK;
 use bayes::Bayes;
 
 pub use params::{LpsrParams, Smoothing};
@@ -127,7 +127,7 @@ fn per_feature(score: f64, sum: f64) -> f64 {
 
 /// The mean of the best few scores of a leaf.
 fn compared_with(scores: impl Iterator<Item = (u32, f32)>) -> f64 {
-    let mut best = Best::new(COMPARED);
+    let mut best = TopK::new(COMPARED);
     scores.filter(|(_, score)| score.is_finite()).for_each(|(label, score)| best.offer(label, score));
     let best: Vec<f64> = best.into_ranked().map(|(_, score)| f64::from(score)).collect();
     best.iter().sum::<f64>() / best.len().max(1) as f64
