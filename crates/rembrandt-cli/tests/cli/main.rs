@@ -9,6 +9,7 @@ mod embed;
 mod eval;
 mod exports;
 mod generate;
+mod golden;
 mod inspect;
 #[cfg(unix)]
 mod killed;
