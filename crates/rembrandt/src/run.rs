@@ -1,4 +1,7 @@
-//! How to run, nothing about what: progress, cancellation, and pieces that are kept for a run that goes on from them.
+//! How to run, nothing about what: progress, cancellation, seconds of each stage, and checkpoints that a killed run goes
+//! on from.
+
+use std::time::Instant;
 
 use crate::io::checkpoint::{Checkpoints, Load, Store};
 use crate::{Error, Result};
@@ -14,7 +17,7 @@ pub struct Progress {
     pub total: u64,
 }
 
-type Watch<'a> = Box<dyn FnMut(&Progress) -> bool + 'a>;
+pub(crate) type Watch<'a> = Box<dyn FnMut(&Progress) -> bool + 'a>;
 
 /// Watches a long computation and may stop it.
 ///
@@ -29,9 +32,22 @@ pub struct Run<'a> {
     watch: Option<Watch<'a>>,
     done: u64,
     total: u64,
-    pieces: Option<&'a Checkpoints>,
-    /// What the names of pieces begin with.
+    checkpoints: Option<&'a Checkpoints>,
+    /// The names of checkpoints begin with it.
     scope: String,
+    clock: Clock,
+}
+
+/// Seconds of the stages so far.
+struct Clock {
+    last: Instant,
+    seconds: Vec<(&'static str, f64)>,
+}
+
+impl Default for Clock {
+    fn default() -> Clock {
+        Clock { last: Instant::now(), seconds: Vec::new() }
+    }
 }
 
 impl<'a> Run<'a> {
@@ -41,9 +57,20 @@ impl<'a> Run<'a> {
         Run { watch: Some(Box::new(watch)), ..Run::default() }
     }
 
-    /// The same, with finished pieces kept and found again; without `pieces`, nothing is.
-    pub fn with_checkpoints(self, pieces: Option<&'a Checkpoints>) -> Run<'a> {
-        Run { pieces, ..self }
+    /// The same, with finished work kept and found again; without `checkpoints`, nothing is.
+    pub fn with_checkpoints(self, checkpoints: Option<&'a Checkpoints>) -> Run<'a> {
+        Run { checkpoints, ..self }
+    }
+
+    /// Seconds of each stage that is finished, in order.
+    pub fn seconds(&self) -> &[(&'static str, f64)] {
+        &self.clock.seconds
+    }
+
+    /// Ends a stage: the time since the last one was its own.
+    pub(crate) fn end_stage(&mut self, name: &'static str) {
+        self.clock.seconds.push((name, self.clock.last.elapsed().as_secs_f64()));
+        self.clock.last = Instant::now();
     }
 
     /// Begins a computation of `total` units.
@@ -89,24 +116,24 @@ impl<'a> Run<'a> {
         key: u64,
         compute: impl FnOnce(&mut Run<'a>) -> Result<T>,
     ) -> Result<T> {
-        let Some(pieces) = self.pieces else { return compute(self) };
-        if let Some((found, work)) = pieces.find(&self.name(name), key)? {
+        let Some(checkpoints) = self.checkpoints else { return compute(self) };
+        if let Some((found, work)) = checkpoints.find(&self.name(name), key)? {
             self.done += work;
             return Ok(found);
         }
         let inner = if key == 0 { name.to_owned() } else { format!("{name}.{key:016x}") };
-        pieces.count();
+        checkpoints.count();
         let before = self.done;
         let computed = self.within(&inner, compute)?;
-        pieces.keep(&self.name(name), key, self.done.saturating_sub(before), &computed)?;
-        pieces.forget_within(&self.name(&inner));
+        checkpoints.keep(&self.name(name), key, self.done.saturating_sub(before), &computed)?;
+        checkpoints.forget_within(&self.name(&inner));
         Ok(computed)
     }
 
     /// What was kept last under this name and key, if anything was. The work until then counts as done.
     pub(crate) fn find<T: Load>(&mut self, name: &str, key: u64) -> Result<Option<T>> {
-        let Some(pieces) = self.pieces else { return Ok(None) };
-        let found = pieces.find(&self.name(name), key)?;
+        let Some(checkpoints) = self.checkpoints else { return Ok(None) };
+        let found = checkpoints.find(&self.name(name), key)?;
         Ok(found.map(|(piece, work)| {
             self.done = self.done.max(work);
             piece
@@ -115,12 +142,12 @@ impl<'a> Run<'a> {
 
     /// Keeps a piece, in place of the last of this name.
     pub(crate) fn keep(&mut self, name: &str, key: u64, piece: &impl Store) -> Result<()> {
-        self.pieces.map_or(Ok(()), |pieces| pieces.keep(&self.name(name), key, self.done, piece))
+        self.checkpoints.map_or(Ok(()), |checkpoints| checkpoints.keep(&self.name(name), key, self.done, piece))
     }
 
     /// The same for a state that changes all the time, if enough was worked since the last was kept.
     pub(crate) fn keep_state(&mut self, name: &str, state: &impl Store) -> Result<()> {
-        match self.pieces.is_some_and(Checkpoints::is_due) {
+        match self.checkpoints.is_some_and(Checkpoints::is_due) {
             true => self.keep(name, 0, state),
             false => Ok(()),
         }
@@ -128,21 +155,21 @@ impl<'a> Run<'a> {
 
     /// Removes the pieces inside a name.
     pub(crate) fn forget_within(&mut self, name: &str) {
-        if let Some(pieces) = self.pieces {
-            pieces.forget_within(&self.name(name));
+        if let Some(checkpoints) = self.checkpoints {
+            checkpoints.forget_within(&self.name(name));
         }
     }
 
     /// Removes all pieces of this scope.
     pub(crate) fn forget_all(&mut self) {
-        if let Some(pieces) = self.pieces {
-            pieces.forget_within(&self.scope);
+        if let Some(checkpoints) = self.checkpoints {
+            checkpoints.forget_within(&self.scope);
         }
     }
 
     /// The pieces and the whole of a name, for tasks on other threads.
     pub(crate) fn shared(&self, name: &str) -> Option<(&'a Checkpoints, String)> {
-        self.pieces.map(|pieces| (pieces, self.name(name)))
+        self.checkpoints.map(|checkpoints| (checkpoints, self.name(name)))
     }
 
     fn name(&self, name: &str) -> String {

@@ -2,7 +2,6 @@
 //! but a sentence.
 
 mod common;
-mod models;
 
 use std::path::{Path, PathBuf};
 

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use rembrandt::data::{Dataset, Rows};
 use rembrandt::embed::{Embedder, Method, ProjectionParams, Solver};
-use rembrandt::model::{ModelParts, Precision, Preprocessing};
+use rembrandt::model::{Model, Preprocessing};
 use rembrandt::score::head::{FeatureParams, Sampled};
-use rembrandt::train::{HeadKind, TrainParams, Tuning};
+use rembrandt::train::{HeadKind, TrainParams, TrainReport, Tuning};
 use rembrandt::tree::{FastXmlParams, TreeParams};
 use rembrandt::{Checkpoints, EmbeddingFile, Error, Rembrandt, Result, Run};
 use serde_json::json;
@@ -174,19 +174,16 @@ fn the_other_embeddings_go_on() {
     }
 }
 
-fn model_bytes(parts: ModelParts) -> Vec<u8> {
+fn model_bytes(model: &Model) -> Vec<u8> {
     let desk = tempfile::tempdir().unwrap();
     let path = desk.path().join("m");
-    parts.save(&path, Precision::F32).unwrap();
+    model.save(&path).unwrap();
     std::fs::read(path).unwrap()
 }
 
 fn train(params: TrainParams, tuning: Tuning, stops: usize, every: usize) {
     let (desk, data) = (tempfile::tempdir().unwrap(), data(params.head == HeadKind::Softmax));
-    let job = Job::new(desk.path(), |run| {
-        let trained = params.fit(&data, &tuning, run)?;
-        Ok(model_bytes(trained.into_parts(&data, Preprocessing::AsIs).0))
-    });
+    let job = Job::new(desk.path(), |run| Ok(model_bytes(&params.fit(&data, Preprocessing::AsIs, &tuning, run)?)));
     job.stop_and_go_on(stops, usize::MAX / 2);
     job.stop_again_and_again(every);
     assert!(!job.folder.exists());
@@ -213,7 +210,7 @@ fn a_training_of_independent_labels_goes_on() {
 
 #[test]
 fn a_training_of_classes_goes_on() {
-    train(TrainParams { together: true, ..small(HeadKind::Softmax) }, Tuning::off(), 25, 9);
+    train(TrainParams { group_duplicates: true, ..small(HeadKind::Softmax) }, Tuning::off(), 25, 9);
 }
 
 #[test]
@@ -236,9 +233,10 @@ fn time_that_is_over_stays_over() {
     // Nothing but the first setting is tried, in a run that was stopped and one that was not.
     let tuning = Tuning::within(Duration::ZERO);
     let job = Job::new(desk.path(), |run| {
-        let trained = params.fit(&data, &tuning, run)?;
-        assert!(trained.report.cut_short && trained.report.tried.len() == 1);
-        Ok(model_bytes(trained.into_parts(&data, Preprocessing::AsIs).0))
+        let trained = params.fit(&data, Preprocessing::AsIs, &tuning, run)?;
+        let report: TrainReport = serde_json::from_value(trained.report().clone()).unwrap();
+        assert!(report.cut_short && report.tried.len() == 1);
+        Ok(model_bytes(&trained))
     });
     job.stop_and_go_on(20, 7);
 }

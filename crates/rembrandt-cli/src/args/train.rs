@@ -8,7 +8,6 @@ use rembrandt::Shape;
 use rembrandt::data::featurizer::{FeaturizerParams, Hashing, NGrams, Weighting};
 use rembrandt::embed::Method;
 use rembrandt::metrics::Propensity;
-use rembrandt::model::Precision;
 use rembrandt::score::head::{FeatureParams, Kernel, Sampled};
 use rembrandt::train::{HeadKind, TrainParams, Tuning};
 
@@ -234,7 +233,7 @@ impl TrainArgs {
         let head = &self.head;
         params.folds = head.folds.unwrap_or(params.folds);
         params.atoms = head.atoms;
-        params.together = head.copies_together;
+        params.group_duplicates = head.copies_together;
         params.propensity = head.propensity;
         params.shortlist = params.shortlist.filter(|_| !head.no_shortlist);
         params.features = head.random_features.and_then(|given| given.0);
@@ -267,7 +266,7 @@ impl TrainArgs {
                 spread: self.params.spread.is_none() && !self.params.as_published() && !fast,
                 strength: head.head_ridge.is_none() && !fast,
                 blend: head.blend.is_none(),
-                evidence: head.evidence.is_none() && !self.params.as_published(),
+                ranker: head.evidence.is_none() && !self.params.as_published(),
                 // A ridge is meant for the one or the other, and sampled labels for h itself.
                 features: head.random_features.is_none()
                     && head.head_ridge.is_none()
@@ -277,11 +276,6 @@ impl TrainArgs {
             },
         };
         (params, tuning)
-    }
-
-    /// How the large matrices are stored.
-    pub fn precision(&self) -> Precision {
-        if self.compact { Precision::Bf16 } else { Precision::F32 }
     }
 }
 

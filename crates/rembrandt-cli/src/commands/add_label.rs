@@ -5,11 +5,10 @@ use std::collections::BTreeSet;
 use rembrandt::Error;
 use rembrandt::data::formats::read_rows;
 use rembrandt::data::records::read_records;
-use rembrandt::linalg::csr::Csr;
 use rembrandt::model::{Model, Preprocessing};
 use serde_json::json;
 
-use super::stream::{Batch, stream};
+use super::stream::prepared;
 use crate::args::AddLabelArgs;
 use crate::output::{count, facts, print, print_json};
 use crate::progress::Display;
@@ -19,22 +18,17 @@ pub fn run(args: &AddLabelArgs) -> anyhow::Result<()> {
     source::check_output(&args.output, [&args.examples])?;
     let model = Model::open(&args.model)?;
     let mut display = Display::new(args.quiet);
-    let mut x = Csr::new(false);
-    let read = stream(&model, &args.examples, &args.input_args, &mut display, |batch: &Batch<'_>| {
-        let rows = batch.prepare(&model)?;
-        x.extend_rows(rows.view(), 0, rows.rows());
-        Ok(())
-    });
+    let read = prepared(&model, &args.examples, &args.input_args, &mut display);
     display.clear();
-    read?;
+    let (x, _) = read?;
     let name = match &args.name {
         Some(name) => name.clone(),
         None => name_in(&model, args)?,
     };
-    check_number(&model, &name)?;
-    let update = model.add_label_prepared(&name, x.view())?;
-    update.save(&args.output)?;
-    let (id, examples, output) = (model.shape().c, update.examples(), args.output.display().to_string());
+    let larger = model.add_label_prepared(&name, x.view())?;
+    larger.save(&args.output)?;
+    let id = model.shape().c;
+    let (examples, output) = (larger.training_stats().counts[id], args.output.display().to_string());
     if args.json {
         return print_json(&json!({"label": name, "id": id, "examples": examples, "output": output}));
     }
@@ -43,18 +37,6 @@ pub fn run(args: &AddLabelArgs) -> anyhow::Result<()> {
     }
     let label = format!("{name}, number {id}, from {}", count(examples, "example"));
     print(&facts(&[("added", label), ("wrote", output)]))
-}
-
-/// Where data write labels as numbers, a new label is the next one: by another number no data would mean it.
-fn check_number(model: &Model, name: &str) -> rembrandt::Result<()> {
-    let next = model.shape().c;
-    match name.parse::<usize>() {
-        Ok(number) if !model.training_stats().words[1] && number > next => {
-            let reason = format!("{name:?} is not the number of the next label: call it {next}, or by a word");
-            Err(Error::parameter("name", reason))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// The one label that the examples have.

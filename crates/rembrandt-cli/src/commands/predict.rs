@@ -9,7 +9,7 @@ use rembrandt::model::{Model, PredictOptions, Predictions, Search, check_target,
 use rembrandt::{Error, Result};
 use serde_json::json;
 
-use super::stream::{Batch, stream};
+use super::stream::stream;
 use crate::args::{OutputFormat, PredictArgs};
 use crate::progress::Display;
 use crate::source;
@@ -34,7 +34,7 @@ pub fn run(args: &PredictArgs) -> anyhow::Result<()> {
     })?;
     let mut display = Display::new(args.quiet);
     let mut work = |out: &mut dyn Write, name: &Path| -> Result<()> {
-        stream(&model, &args.input, &args.input_args, &mut display, |batch: &Batch<'_>| {
+        stream(&model, &args.input, &args.input_args, &mut display, |batch| {
             let text = lines(&model, args.format, &batch.predict(&predictor)?);
             out.write_all(text.as_bytes()).map_err(Error::io(name))
         })?;

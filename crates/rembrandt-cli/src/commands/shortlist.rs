@@ -28,20 +28,19 @@ pub fn run(args: &ShortlistArgs) -> anyhow::Result<()> {
     display.clear();
     let ((x, y), held_out) = read?;
     let held_out = held_out.as_ref().map(|(x, y)| (x.view(), y.view()));
-    let update = model.make_shortlist((x.view(), y.view()), held_out)?;
-    update.save(&args.output)?;
-    let entries = update.shortlist().map_or(0, |shortlist| shortlist.entries());
+    let (model, report) = model.with_shortlist((x.view(), y.view()), held_out)?;
+    model.save(&args.output)?;
+    let entries = model.shortlist_entries();
     let bytes = fs::metadata(&args.output).map_err(Error::io(&args.output))?.len();
     let output = args.output.display().to_string();
     if args.json {
-        let report = update.report();
         return print_json(&json!({"shortlist": report, "entries": entries, "model_bytes": bytes, "output": output}));
     }
     if args.quiet {
         return Ok(());
     }
     print(&facts(&[
-        train::shortlist(update.report()),
+        train::shortlist(&report),
         ("lists", format!("{} entries", HumanCount(entries as u64))),
         ("wrote", format!("{output} ({})", BinaryBytes(bytes))),
     ]))

@@ -4,6 +4,7 @@ pub(super) mod trees;
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
 use indicatif::BinaryBytes;
@@ -13,8 +14,9 @@ use rembrandt::data::{Dataset, NameIndex, RowScale, read_texts};
 use rembrandt::embed::Method;
 use rembrandt::model::Preprocessing;
 use rembrandt::score::shortlist::ShortlistReport;
-use rembrandt::train::{EvidenceReport, HeadKind, HeldOut, TrainParams, TrainReport, Tried};
+use rembrandt::train::{HeadKind, HeldOut, RankerReport, TrainParams, TrainReport, Tried};
 use rembrandt::{Error, Examples, Rembrandt, Run, Side};
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::args::{MethodChoice, TrainArgs};
@@ -118,15 +120,17 @@ fn embed(method: Method, task: Task<'_>, display: &mut Display) -> anyhow::Resul
         true
     })
     .with_checkpoints(resume.checkpoints());
-    let trained = params.fit(data, &tuning, &mut watch);
+    let trained = params.fit(data, preprocessing, &tuning, &mut watch);
+    let seconds = watch.seconds().to_vec();
     drop(watch);
     display.clear();
-    let (trained, resume) = resume.check(trained, display)?;
-    if trained.report.cut_short {
+    let (model, resume) = resume.check(trained, display)?;
+    let (params, report) = (TrainParams::deserialize(model.params())?, TrainReport::deserialize(model.report())?);
+    if report.cut_short {
         display.note("the time for tuning was over before the search was: --budget gives it more");
     }
-    let (parts, params, report, seconds) = trained.into_parts(data, preprocessing);
-    parts.save(&args.output, args.precision())?;
+    let model = if args.compact { model.compact() } else { model };
+    model.save(&args.output)?;
     resume.finish(display);
     Ok(Told { json: json_of(&params, &report), rows: rows_of(&params, &report), seconds })
 }
@@ -171,7 +175,7 @@ fn open(args: &TrainArgs, limit: Option<Limit>, display: &mut Display) -> rembra
         let options = args.columns.options(RecordFormat::Auto);
         let (params, labels) = (args.features.featurizer(), NameIndex::default());
         let (data, featurizer, _) = read_texts(&args.train, &options, params, &labels, &mut watch)?;
-        return Ok((data, Preprocessing::Text(Box::new(featurizer))));
+        return Ok((data, Preprocessing::Text(Arc::new(featurizer))));
     }
     let data = source::open(&args.train, &args.read, limit, display)?;
     if !args.features.tfidf && !args.features.normalize {
@@ -264,7 +268,7 @@ fn json_of(params: &TrainParams, report: &TrainReport) -> Map<String, Value> {
     let object = json!({
         "method": params.method, "atoms": params.atoms, "head": params.head, "k": params.k, "ridge": params.ridge,
         "head_ridge": logistic.then(|| head_ridge(params)), "blend": (logistic || params.evidence > 0.0).then_some(params.blend),
-        "evidence": params.evidence, "evidence_detail": report.evidence,
+        "evidence": params.evidence, "ranker": report.ranker,
         "random_features": params.features, "sampled": params.sampled, "folds": params.folds,
         "held_out": report.held_out, "tried": report.tried, "cut_short": report.cut_short,
         "energy_fraction": report.embedding.energy_fraction, "shortlist": report.shortlist,
@@ -299,22 +303,22 @@ fn rows_of(params: &TrainParams, report: &TrainReport) -> Vec<(&'static str, Str
         ("head", head(params)),
         ("held out", estimate(&report.held_out)),
     ];
-    rows.extend(report.evidence.as_ref().map(evidence));
+    rows.extend(report.ranker.as_ref().map(ranker));
     rows.extend(tried(&report.tried));
     rows.extend(report.shortlist.as_ref().map(shortlist));
     rows
 }
 
-/// What single features say, in one line.
-pub(super) fn evidence(report: &EvidenceReport) -> (&'static str, String) {
-    let EvidenceReport { share, nominated, pairs, .. } = *report;
+/// The ranker in one line.
+pub(super) fn ranker(report: &RankerReport) -> (&'static str, String) {
+    let RankerReport { association_weight, candidates, pairs, .. } = *report;
     let line = format!(
-        "at most {} nominated by an example; {} of a feature and a label in both matrices; sums count {} beside separators",
-        count(nominated.into(), "label"),
-        count(pairs as u64, "pair"),
-        short(share.into())
+        "at most {} of an example; {} of a feature and a label in both matrices; associations count {} beside one-vs-rest",
+        count(candidates.into(), "candidate"),
+        count(pairs as u64, "weight"),
+        short(association_weight.into())
     );
-    ("evidence", line)
+    ("ranker", line)
 }
 
 /// What prediction looks at, and what it misses that way, in one line.

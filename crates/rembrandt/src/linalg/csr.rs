@@ -133,7 +133,21 @@ pub struct CsrRef<'a> {
     pub values: Option<&'a [f32]>,
 }
 
+impl<'a> From<&'a Csr> for CsrRef<'a> {
+    fn from(matrix: &'a Csr) -> CsrRef<'a> {
+        matrix.view()
+    }
+}
+
 impl<'a> CsrRef<'a> {
+    /// Some of the rows.
+    ///
+    /// # Panics
+    /// If there are no such rows.
+    pub fn range(&self, rows: std::ops::Range<usize>) -> CsrRef<'a> {
+        CsrRef { ptr: &self.ptr[rows.start..=rows.end], ..*self }
+    }
+
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.ptr.len() - 1

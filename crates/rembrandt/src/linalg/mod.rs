@@ -1,5 +1,6 @@
 //! Dense and sparse matrices, the kernels that multiply them, and solvers: nothing here knows of labels.
 
+pub(crate) mod buffer;
 pub(crate) mod cg;
 pub mod csr;
 pub(crate) mod direct;
@@ -10,6 +11,7 @@ pub mod matrix;
 pub(crate) mod orth;
 pub(crate) mod random;
 pub(crate) mod sparse_accumulator;
+pub mod table;
 pub(crate) mod topk;
 
 pub use orth::orthonormalize;

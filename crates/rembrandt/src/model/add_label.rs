@@ -24,11 +24,7 @@
 //!
 //! The weights are kept apart from those of the head, so nothing changes for the labels that were there.
 
-use std::borrow::Cow;
-use std::path::Path;
-
-use super::names;
-use super::open::Model;
+use super::{Model, names};
 use crate::linalg::csr::CsrRef;
 use crate::linalg::direct::Cholesky;
 use crate::linalg::matrix::Matrix;
@@ -42,31 +38,21 @@ const RIDGE: f64 = 0.1;
 /// Eigenvalues below this fraction of the largest are noise, which a division would blow up.
 const SMALLEST: f64 = 1e-6;
 
-/// A model and the label that it is about to get.
-#[derive(Clone, Debug)]
-pub struct ModelUpdate<'m> {
-    model: &'m Model,
-    name: String,
-    examples: u64,
-    embedding: Vec<f32>,
-    weights: Vec<f32>,
-}
-
 impl Model {
-    /// Learns a new label from examples as they come from a reader. [`ModelUpdate::save`] then writes a model with it.
+    /// A model with one label more, the last one, learned from examples as they come from a reader.
     ///
     /// # Errors
     /// If there is a label of this name, the name has more than one line, no example has a feature that the model
     /// knows, a value is not finite, or the model was trained on texts.
-    pub fn add_label(&self, name: &str, examples: CsrRef<'_>) -> Result<ModelUpdate<'_>> {
-        self.add_label_prepared(name, self.prepare(examples)?.view())
+    pub fn add_label<'a>(&self, name: &str, examples: impl Into<CsrRef<'a>>) -> Result<Model> {
+        self.add_label_prepared(name, self.prepare(examples.into())?.view())
     }
 
     /// The same from texts.
     ///
     /// # Errors
     /// Likewise, and if the model was not trained on texts.
-    pub fn add_label_from_texts<T: AsRef<str> + Sync>(&self, name: &str, texts: &[T]) -> Result<ModelUpdate<'_>> {
+    pub fn add_label_from_texts<T: AsRef<str> + Sync>(&self, name: &str, texts: &[T]) -> Result<Model> {
         self.add_label_prepared(name, self.prepare_texts(texts)?.view())
     }
 
@@ -74,24 +60,10 @@ impl Model {
     ///
     /// # Errors
     /// Likewise.
-    pub fn add_label_prepared(&self, name: &str, x: CsrRef<'_>) -> Result<ModelUpdate<'_>> {
+    pub fn add_label_prepared(&self, name: &str, x: CsrRef<'_>) -> Result<Model> {
         self.check_embedding()?;
-        let c = self.shape().c;
-        let taken = match self.label_names() {
-            Some(names) => names.iter().any(|existing| existing == name),
-            None => name.parse::<usize>().is_ok_and(|id| id < c && id.to_string() == name),
-        };
-        if taken {
-            return Err(Error::parameter("name", format!("{name:?} is a label already: choose another name")));
-        }
-        if name.is_empty() {
-            return Err(Error::parameter("name", "a label needs a name"));
-        }
-        names::check("name", [name].into_iter())?;
-        if c >= u32::MAX as usize {
-            return Err(Error::Data("the model has as many labels as it can have".into()));
-        }
-        let h = self.place(x);
+        self.check_new_name(name)?;
+        let h = self.project(x);
         let known: Vec<usize> = (0..x.rows()).filter(|i| !x.row(*i).0.is_empty()).collect();
         if known.is_empty() {
             let reason = "no example has a feature that the model knows: give it others";
@@ -103,19 +75,55 @@ impl Model {
         if !weights.iter().chain(&embedding).all(|v| v.is_finite()) {
             return Err(Error::parameter("examples", "their values are too large: scale them as in training"));
         }
-        Ok(ModelUpdate { model: self, name: name.to_owned(), examples: known.len() as u64, embedding, weights })
+        let mut contents = self.contents().clone();
+        contents.labels = contents.labels.with_row(&embedding);
+        contents.stats.counts.push(known.len() as u64);
+        contents.thresholds.push(DEFAULT_THRESHOLD);
+        let rows = contents.added_weights.rows() + 1;
+        contents.added_weights =
+            Matrix::from_vec(rows, weights.len(), [contents.added_weights.as_slice(), &weights].concat());
+        // A model without names calls its labels by their numbers.
+        let c = self.shape().c;
+        let names = contents.label_names.get_or_insert_with(|| (0..c).map(|id| id.to_string()).collect());
+        names.push(name);
+        Model::new(contents)
+    }
+
+    /// Refuses a name that a new label cannot have.
+    fn check_new_name(&self, name: &str) -> Result<()> {
+        let c = self.shape().c;
+        let taken = match self.label_names() {
+            Some(names) => names.iter().any(|existing| existing == name),
+            None => name.parse::<usize>().is_ok_and(|id| id < c && id.to_string() == name),
+        };
+        if taken {
+            return Err(Error::parameter("name", format!("{name:?} is a label already: choose another name")));
+        }
+        if name.is_empty() {
+            return Err(Error::parameter("name", "a label needs a name"));
+        }
+        // Where data write labels as numbers, a new label is the next one: by another number no data would mean it.
+        if name.parse::<usize>().is_ok_and(|number| !self.training_stats().words[1] && number > c) {
+            let reason = format!("{name:?} is not the number of the next label: call it {c}, or by a word");
+            return Err(Error::parameter("name", reason));
+        }
+        names::check("name", [name].into_iter())?;
+        if c >= u32::MAX as usize {
+            return Err(Error::Data("the model has as many labels as it can have".into()));
+        }
+        Ok(())
     }
 
     /// Weights and constant for a label with `m` examples whose h add up to `sum`.
     fn discriminant(&self, sum: &[f64], m: f64) -> Result<Vec<f32>> {
-        let background = self.training_stats();
-        let (k, n) = (self.shape().k, background.examples as f64);
-        let mean: Vec<f64> = background.mean.iter().map(|v| f64::from(*v)).collect();
+        let stats = self.training_stats();
+        let (k, n) = (self.shape().k, stats.examples as f64);
+        let mean: Vec<f64> = stats.mean.iter().map(|v| f64::from(*v)).collect();
         let moved: Vec<f64> = sum.iter().zip(&mean).map(|(s, mean)| (s - m * mean) / (PRIOR_EXAMPLES + m)).collect();
-        let trace: f64 = (0..k).map(|j| f64::from(background.covariance.row(j)[j])).sum();
+        let trace: f64 = (0..k).map(|j| f64::from(stats.covariance.row(j)[j])).sum();
         let spread = || Error::Data("training saw no two examples that differ: a label cannot be added".into());
         let ridge = Some(RIDGE * trace / k as f64).filter(|ridge| *ridge > 0.0).ok_or_else(spread)?;
-        let factor = Cholesky::new(&background.covariance, &vec![ridge; k]).ok_or_else(spread)?;
+        let factor = Cholesky::new(&stats.covariance, &vec![ridge; k]).ok_or_else(spread)?;
         let solved = factor.solve(&Matrix::from_fn(k, 1, |j, _| moved[j] as f32));
         let weight = |j: usize| f64::from(solved.row(j)[0]);
         let middle: f64 = (0..k).map(|j| weight(j) * (mean[j] + 0.5 * moved[j])).sum();
@@ -155,44 +163,10 @@ impl Model {
 
     /// The log-odds of a label that was added.
     pub(super) fn added_log_odds(&self, label: usize, h: &[f32]) -> f64 {
-        let weights = self.added_weights().row(label + self.added() - self.shape().c);
+        let weights = self.contents().added_weights.row(label + self.added() - self.shape().c);
         let (constant, weights) = weights.split_last().expect("weights have a constant");
         let dot: f64 = weights.iter().zip(h).map(|(w, h)| f64::from(*w) * f64::from(*h)).sum();
         // Numbers too large for their product must not win.
         Some(dot + f64::from(*constant)).filter(|t| t.is_finite()).unwrap_or(f64::from(f32::MIN))
-    }
-}
-
-impl ModelUpdate<'_> {
-    /// Number of examples that the label was learned from: those with a feature that the model knows.
-    pub fn examples(&self) -> u64 {
-        self.examples
-    }
-
-    /// Writes the model with the new label, the last one; all else stays as it is. An interrupted write leaves what was
-    /// there before, and the path may be that of the model itself.
-    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
-        let model = self.model;
-        let mut layout = model.layout();
-        layout.description.added += 1;
-        layout.size.0 += 1;
-        let mut background = model.training_stats().clone();
-        background.counts.push(self.examples);
-        layout.background = &background;
-        let thresholds = [model.thresholds(), &[DEFAULT_THRESHOLD]].concat();
-        layout.thresholds = &thresholds;
-        let added_weights = [model.added_weights().as_slice(), &self.weights].concat();
-        layout.added_weights = &added_weights;
-        let row = layout.description.precision.encode(&self.embedding);
-        layout.labels = Cow::Owned([&layout.labels[..], &row].concat());
-        // A model without names calls its labels by their numbers.
-        let mut label_names = match model.label_names() {
-            Some(names) => names.text().to_owned(),
-            None => names::lines((0..model.shape().c).map(|id| id.to_string())),
-        };
-        label_names.push_str(&self.name);
-        label_names.push('\n');
-        layout.label_names = Some(Cow::Owned(label_names));
-        layout.write(path.as_ref())
     }
 }

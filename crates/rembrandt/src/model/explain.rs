@@ -8,39 +8,61 @@
 //!
 //! so every feature has an exact share in the log-odds scale·s + shift. Under softmax the log-probability is
 //! scale·s − log Σ exp(scale·s of all labels); shares are those in scale·s, the evidence for the label itself, since the
-//! features act on the rest through all other labels at once. Where the example nominates the label, its
-//! [evidence](crate::score::ranker) has shares as well, and what comes with the nomination is told apart.
+//! features act on the rest through all other labels at once. Where the label is a candidate of the example, the
+//! [ranker](crate::score::ranker) has shares as well, and its constant is told apart.
 //!
 //! Random features mix the features of an example. There the share of a feature is what the log-odds lose when it is
 //! taken away; what the features say only together is left in the base.
 
-use super::layout::HeadKind;
-use super::open::Model;
+use serde::Serialize;
+
+use super::Model;
 use super::predict::{PredictOptions, Search};
-use super::score::{Scored, Scorer};
 use crate::linalg::csr::{Csr, CsrRef};
 use crate::linalg::sparse_accumulator::SparseAccumulator;
 use crate::score::head::{Loss, STRIP};
-use crate::score::ranker::EvidenceRef;
+use crate::score::ranker::Ranker;
+use crate::score::scorer::Scored;
 use crate::{Error, Result};
 
 /// Why a label has its probability.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Explanation {
     /// The label.
     pub label: usize,
     /// Its probability, as predicted.
     pub probability: f32,
-    /// Its log-odds, or under softmax its calibrated score: `base`, `nominated` and all contributions together.
+    /// Its log-odds, or under softmax its calibrated score: `base`, `candidate` and all contributions together.
     pub log_odds: f64,
-    /// What an example without features would start from or, if not `exact`, what the contributions leave.
+    /// The log-odds of an example without features or, if not `exact`, what the contributions leave.
     pub base: f64,
-    /// What it has for being nominated by [evidence](crate::score::ranker) at all; 0 where it is not, or if not `exact`.
-    pub nominated: f64,
-    /// Feature, its value after preprocessing, and its share in the log-odds; largest share, of either sign, first.
-    pub contributions: Vec<(u32, f32, f64)>,
-    /// Whether the shares are those of a linear score, or differences without each feature in turn.
+    /// The constant of the [ranker](crate::score::ranker) for a label that is a candidate; 0 where it is none, or if not
+    /// `exact`.
+    pub candidate: f64,
+    /// Contributions of the features; the largest, of either sign, first.
+    pub contributions: Vec<Contribution>,
+    /// Whether contributions are those of a linear score, or differences without each feature in turn.
     pub exact: bool,
+}
+
+/// What a feature adds to the log-odds of a label.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Contribution {
+    /// The feature.
+    pub feature: u32,
+    /// Its value in the example, after preprocessing.
+    pub value: f32,
+    /// What it adds to the log-odds.
+    pub log_odds: f64,
+}
+
+impl<'a> IntoIterator for &'a Explanation {
+    type Item = &'a Contribution;
+    type IntoIter = std::slice::Iter<'a, Contribution>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.contributions.iter()
+    }
 }
 
 impl Model {
@@ -75,17 +97,17 @@ impl Model {
                 probability,
                 log_odds: base,
                 base,
-                nominated: 0.0,
+                candidate: 0.0,
                 contributions: Vec::new(),
                 exact: true,
             });
         }
-        let linear = label >= c - self.added() || matches!(self.head(), HeadKind::LeastSquares | HeadKind::Linear);
-        let (base, nominated, mut contributions) =
+        let linear = label >= c - self.added() || self.head().is_linear();
+        let (base, candidate, mut contributions) =
             if linear { self.shares(x, label) } else { self.differences(x, label) };
-        let log_odds = base + nominated + contributions.iter().map(|(_, _, share)| share).sum::<f64>();
-        contributions.sort_by(|a, b| b.2.abs().total_cmp(&a.2.abs()).then(a.0.cmp(&b.0)));
-        Ok(Explanation { label, probability, log_odds, base, nominated, contributions, exact: linear })
+        let log_odds = base + candidate + contributions.iter().map(|c| c.log_odds).sum::<f64>();
+        contributions.sort_by(|a, b| b.log_odds.abs().total_cmp(&a.log_odds.abs()).then(a.feature.cmp(&b.feature)));
+        Ok(Explanation { label, probability, log_odds, base, candidate, contributions, exact: linear })
     }
 
     /// The probability that prediction gives.
@@ -99,45 +121,45 @@ impl Model {
         Ok(found.row(0).find(|(id, _)| *id as usize == label).map_or(0.0, |(_, p)| p))
     }
 
-    /// Base, nomination and shares of a linear score.
-    fn shares(&self, x: CsrRef<'_>, label: usize) -> (f64, f64, Vec<(u32, f32, f64)>) {
+    /// Base, constant of the ranker, and shares of a linear score.
+    fn shares(&self, x: CsrRef<'_>, label: usize) -> (f64, f64, Vec<Contribution>) {
         let k = self.shape().k;
         let trained = self.shape().c - self.added();
         let calibration = self.calibration();
         let (scale, shift) =
             if label < trained { (calibration.scale.into(), calibration.shift.into()) } else { (1.0, 0.0) };
         let weights = match label.checked_sub(trained) {
-            Some(added) => self.added_weights().row(added).into(),
-            None => self.weights().unwrap_or_else(|| self.labels()).row(label),
+            Some(added) => self.contents().added_weights.row(added).into(),
+            None => self.head().weights().unwrap_or(self.labels()).row(label),
         };
         let dot = |row: &[f32]| row.iter().zip(&weights[..k]).map(|(p, w)| f64::from(*p) * f64::from(*w)).sum::<f64>();
         let bias = weights.get(k).map_or(0.0, |bias| f64::from(*bias));
-        // Evidence is for what the example nominates.
+        // The ranker has a say about candidates only.
         let id = label as u32;
-        let nominates = |evidence: &EvidenceRef<'_>| {
-            evidence
-                .nominate(x.row(0), &mut SparseAccumulator::default())
-                .binary_search_by_key(&id, |(label, _)| *label)
-                .is_ok()
+        let proposes = |ranker: &&Ranker| {
+            let candidates = ranker.propose(x.row(0), &mut SparseAccumulator::default());
+            candidates.binary_search_by_key(&id, |(label, _)| *label).is_ok()
         };
-        let evidence = self.evidence().filter(|evidence| label < trained && nominates(evidence));
-        let start = evidence.map_or(0.0, |evidence| f64::from(evidence.start(id)));
+        let ranker = self.contents().ranker.as_ref().filter(|ranker| label < trained && proposes(ranker));
+        let start = ranker.map_or(0.0, |ranker| f64::from(ranker.start(id)));
         let base = scale * (dot(self.intercept()) + bias) + shift;
         let projection = self.projection();
-        let said = |feature: usize| evidence.map_or(0.0, |evidence| f64::from(evidence.weight(feature, id)));
-        let share = |(id, value): (usize, f32)| {
-            (id as u32, value, scale * f64::from(value) * (dot(&projection.row(id)) + said(id)))
+        let ranked = |feature: usize| ranker.map_or(0.0, |ranker| f64::from(ranker.contribution(feature, id)));
+        let share = |(feature, value): (usize, f32)| Contribution {
+            feature: feature as u32,
+            value,
+            log_odds: scale * f64::from(value) * (dot(&projection.row(feature)) + ranked(feature)),
         };
         (base, scale * start, x.entries(0).map(share).collect())
     }
 
-    /// Base and shares by taking each feature away; the nomination is in the shares.
-    fn differences(&self, x: CsrRef<'_>, label: usize) -> (f64, f64, Vec<(u32, f32, f64)>) {
+    /// Base and shares by taking each feature away.
+    fn differences(&self, x: CsrRef<'_>, label: usize) -> (f64, f64, Vec<Contribution>) {
         let entries: Vec<(usize, f32)> = x.entries(0).collect();
-        let scorer = Scorer::new(self, Some(vec![label as u32]), Search::Exact, 1);
+        let scorer = self.scorer(Some(vec![label as u32]), Search::Exact, 1);
         let score = |x: CsrRef<'_>| -> Vec<f64> {
             let one = |scored: Scored| scored.best.into_ranked().map(|(_, score)| f64::from(score)).sum();
-            scorer.all(x, &self.place(x), 1).into_iter().map(one).collect()
+            scorer.top_of_all(x, &self.project(x), 1).into_iter().map(one).collect()
         };
         let whole = score(x)[0];
         let mut contributions = Vec::with_capacity(entries.len());
@@ -151,10 +173,10 @@ impl Model {
             }
             for (i, score) in some.zip(score(without.view())) {
                 let (id, value) = entries[i];
-                contributions.push((id as u32, value, whole - score));
+                contributions.push(Contribution { feature: id as u32, value, log_odds: whole - score });
             }
         }
-        let sum: f64 = contributions.iter().map(|(_, _, share)| share).sum();
+        let sum: f64 = contributions.iter().map(|c| c.log_odds).sum();
         (whole - sum, 0.0, contributions)
     }
 }

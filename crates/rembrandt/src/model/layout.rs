@@ -30,24 +30,16 @@
 //! look at. Without random features the weights contain the share of E that the head blends in, so that a score is one
 //! inner product.
 
-use std::borrow::Cow;
-use std::collections::BTreeMap;
-use std::path::Path;
-
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use super::container::{self, Format, Tensor};
-use super::evidence::EvidenceKind;
-use super::parts::TrainingStats;
-use super::precision::Precision;
-use super::shortlist::ShortlistKind;
-use crate::Result;
+use super::container::Format;
+use super::contents::{Contents, Preprocessing};
 use crate::data::featurizer::FeaturizerParams;
-use crate::score::head::Calibration;
-use crate::score::ranker::EvidenceRef;
-use crate::score::shortlist::Lists;
-use crate::tree::{Array, Arrays, TreeMethod};
+use crate::linalg::table::Precision;
+use crate::score::head::{Calibration, Head};
+use crate::score::ranker::Ranker;
+use crate::score::shortlist::{Shortlist, Width};
+use crate::tree::TreeMethod;
 
 /// Files say the oldest version that knows all that is in them.
 pub(super) const FORMAT: Format = Format {
@@ -57,169 +49,117 @@ pub(super) const FORMAT: Format = Format {
     blocks: true,
 };
 
-/// The head of a model file.
+/// The head of a model; its numbers lie in tensors.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", tag = "kind")]
-pub enum HeadKind {
-    /// score = E·h.
+pub(super) enum HeadDescription {
     LeastSquares,
-    /// The weights of the rows of E that make up h, found by matching pursuit. Since version 2.
+    /// Since version 2.
     Pursuit {
-        /// Labels that are taken at most.
         atoms: usize,
     },
-    /// score = W(h, 1), with the share of E in W.
     Linear,
-    /// score = W(features of h, 1) + blend·E·h.
     RandomFeatures {
-        /// How much of the least-squares score to add.
-        blend: f32,
+        #[serde(rename = "blend")]
+        least_squares: f32,
     },
-    /// No embedding, but trees.
+    /// No embedding, but trees. Since version 2.
     Trees {
-        /// The method that they were fitted by.
         method: TreeMethod,
     },
 }
 
-/// What becomes of examples first; the weights lie in tensors.
+/// The preprocessing of a model; its numbers lie in tensors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
-pub(super) enum PreprocessingKind {
+pub(super) enum PreprocessingDescription {
     AsIs,
     Sparse { tfidf: bool, l2: bool },
     Text { params: FeaturizerParams, texts: u64 },
 }
 
-/// What kinds of parts a model has.
+/// The ranker of a model.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct RankerDescription {
+    #[serde(rename = "gain")]
+    pub weight: f32,
+    /// Candidates of an example; not there in version 3, whose ranker was of another kind.
+    #[serde(default)]
+    pub most: u32,
+    #[serde(default, rename = "share")]
+    pub association_weight: f32,
+}
+
+/// The shortlist of a model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct ShortlistDescription {
+    #[serde(flatten)]
+    pub width: Width,
+    /// The coefficients of the log-partition function, under softmax.
+    #[serde(rename = "rest", skip_serializing_if = "Option::is_none")]
+    pub log_partition: Option<[f64; 4]>,
+}
+
+/// The kinds of parts that a model has.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Description {
-    pub preprocessing: PreprocessingKind,
-    pub head: HeadKind,
+    pub preprocessing: PreprocessingDescription,
+    pub head: HeadDescription,
     pub calibration: Calibration,
     pub precision: Precision,
     pub examples: u64,
     pub words: [bool; 2],
     pub added: usize,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub shortlist: Option<ShortlistKind>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub evidence: Option<EvidenceKind>,
+    pub shortlist: Option<ShortlistDescription>,
+    #[serde(default, rename = "evidence", skip_serializing_if = "Option::is_none")]
+    pub ranker: Option<RankerDescription>,
 }
 
-/// All that goes into a model file, the large matrices as bytes already.
-pub(super) struct Layout<'a> {
-    pub description: Description,
-    pub params: &'a Value,
-    pub report: &'a Value,
-    /// c, d, k.
-    pub size: (usize, usize, usize),
-    pub background: &'a TrainingStats,
-    pub spectrum: &'a [f64],
-    pub intercept: &'a [f32],
-    pub thresholds: &'a [f32],
-    pub idf: Option<&'a [f32]>,
-    pub directions: Option<(Cow<'a, [u8]>, &'a [f32])>,
-    pub added_weights: &'a [f32],
-    pub labels: Cow<'a, [u8]>,
-    pub projection: Cow<'a, [u8]>,
-    pub weights: Option<Cow<'a, [u8]>>,
-    /// Lists of likely labels, and the direction of the rest.
-    pub shortlist: Option<(Lists<'a>, &'a [f32])>,
-    pub evidence: Option<EvidenceRef<'a>>,
-    pub trees: Arrays<'a>,
-    pub label_names: Option<Cow<'a, str>>,
-    pub feature_names: Option<Cow<'a, str>>,
-}
-
-impl Layout<'_> {
-    /// Writes the file, all or nothing.
-    pub fn write(&self, path: &Path) -> Result<()> {
-        let (c, d, k) = self.size;
-        let trained = c - self.description.added;
-        let dtype = self.description.precision.dtype_name();
-        let background = self.background;
-        let tensor = |name, dtype, shape, bytes| Tensor { name, dtype, shape, bytes };
-        let small = |name, shape, numbers| tensor(name, "F32", shape, bytemuck::cast_slice::<f32, u8>(numbers));
-        let mut tensors = vec![tensor("counts", "U64", vec![c], bytemuck::cast_slice(&background.counts))];
-        if let Some((lists, _)) = &self.shortlist {
-            tensors.push(tensor("shortlist_starts", "U64", vec![d + 2], bytemuck::cast_slice(lists.starts)));
-        }
-        if let Some(evidence) = &self.evidence {
-            for (name, said) in [("evidence_starts", evidence.sums), ("separator_starts", evidence.separators)] {
-                tensors.push(tensor(name, "U64", vec![d + 1], bytemuck::cast_slice(said.starts)));
+impl Description {
+    pub fn of(contents: &Contents) -> Description {
+        let head = match (&contents.trees, &contents.head) {
+            (Some(trees), _) => HeadDescription::Trees { method: trees.method() },
+            (None, Head::LeastSquares) => HeadDescription::LeastSquares,
+            (None, Head::Pursuit { atoms }) => HeadDescription::Pursuit { atoms: *atoms },
+            (None, Head::Linear { .. }) => HeadDescription::Linear,
+            (None, Head::RandomFeatures { least_squares, .. }) => {
+                HeadDescription::RandomFeatures { least_squares: *least_squares }
             }
-        }
-        tensors.extend([
-            tensor("spectrum", "F64", vec![k], bytemuck::cast_slice(self.spectrum)),
-            small("intercept", vec![k], self.intercept),
-            small("mean", vec![k], &background.mean),
-            small("covariance", vec![k, k], background.covariance.as_slice()),
-            small("thresholds", vec![c], self.thresholds),
-        ]);
-        if let Some((lists, direction)) = &self.shortlist {
-            let labels = bytemuck::cast_slice(lists.labels);
-            tensors.push(tensor("shortlist_labels", "U32", vec![lists.labels.len()], labels));
-            tensors.push(small("shortlist_offsets", vec![trained], lists.offsets));
-            tensors.push(small("shortlist_direction", vec![direction.len()], direction));
-        }
-        if let Some(evidence) = &self.evidence {
-            tensors.push(small("evidence_constants", vec![trained], evidence.constants));
-            for (name, said) in [("evidence_labels", evidence.sums), ("separator_labels", evidence.separators)] {
-                tensors.push(tensor(name, "U32", vec![said.labels.len()], bytemuck::cast_slice(said.labels)));
+        };
+        let preprocessing = match &contents.preprocessing {
+            Preprocessing::AsIs => PreprocessingDescription::AsIs,
+            Preprocessing::Sparse(transform) => {
+                PreprocessingDescription::Sparse { tfidf: transform.tfidf.is_some(), l2: transform.l2 }
             }
-        }
-        if let Some(idf) = self.idf {
-            tensors.push(small("idf", vec![idf.len()], idf));
-        }
-        let mut width = k + 1;
-        if let Some((directions, phases)) = &self.directions {
-            width = phases.len() + 1;
-            tensors.push(tensor("directions", "F32", vec![k, phases.len()], directions));
-            tensors.push(small("phases", vec![phases.len()], phases));
-        }
-        if self.description.added > 0 {
-            tensors.push(small("added_weights", vec![self.description.added, k + 1], self.added_weights));
-        }
-        for (name, array) in &self.trees {
-            let (dtype, len, bytes) = match array {
-                Array::U32(numbers) => ("U32", numbers.len(), bytemuck::cast_slice(numbers)),
-                Array::F32(numbers) => ("F32", numbers.len(), bytemuck::cast_slice(numbers)),
-            };
-            tensors.push(tensor(name, dtype, vec![len], bytes));
-        }
-        tensors.push(tensor("labels", dtype, vec![c, k], &self.labels));
-        tensors.push(tensor("projection", dtype, vec![d, k], &self.projection));
-        if let Some(weights) = &self.weights {
-            tensors.push(tensor("weights", dtype, vec![trained, width], weights));
-        }
-        if let Some((lists, _)) = &self.shortlist {
-            let shares = bytemuck::cast_slice(lists.shares);
-            tensors.push(tensor("shortlist_shares", "BF16", vec![lists.shares.len()], shares));
-        }
-        if let Some(evidence) = &self.evidence {
-            for (name, said) in [("evidence_weights", evidence.sums), ("separator_weights", evidence.separators)] {
-                tensors.push(tensor(name, "BF16", vec![said.weights.len()], bytemuck::cast_slice(said.weights)));
+            Preprocessing::Text(featurizer) => {
+                PreprocessingDescription::Text { params: featurizer.params().clone(), texts: featurizer.texts() }
             }
+        };
+        let ranker =
+            |r: &Ranker| RankerDescription { weight: r.weight, most: r.most, association_weight: r.association_weight };
+        let shortlist = |s: &Shortlist| ShortlistDescription {
+            width: s.width,
+            log_partition: s.log_partition.as_ref().map(|law| law.coefficients),
+        };
+        Description {
+            preprocessing,
+            head,
+            calibration: contents.calibration,
+            precision: contents.labels.precision(),
+            examples: contents.stats.examples,
+            words: contents.stats.words,
+            added: contents.added_weights.rows(),
+            shortlist: contents.shortlist.as_ref().map(shortlist),
+            ranker: contents.ranker.as_ref().map(ranker),
         }
-        for (name, text) in [("label_names", &self.label_names), ("feature_names", &self.feature_names)] {
-            if let Some(text) = text {
-                tensors.push(tensor(name, "U8", vec![text.len()], text.as_bytes()));
-            }
-        }
-        let metadata = BTreeMap::from([
-            ("model".to_owned(), container::json_text(&self.description)),
-            ("params".to_owned(), container::json_text(self.params)),
-            ("report".to_owned(), container::json_text(self.report)),
-        ]);
-        container::write(path, &FORMAT, self.version(), &tensors, metadata)
     }
 
     /// The oldest version whose readers understand all of the file.
-    fn version(&self) -> u32 {
-        match self.description.head {
-            _ if self.evidence.is_some() => 4,
-            HeadKind::Pursuit { .. } | HeadKind::Trees { .. } => 2,
+    pub fn version(&self) -> u32 {
+        match self.head {
+            _ if self.ranker.is_some() => 4,
+            HeadDescription::Pursuit { .. } | HeadDescription::Trees { .. } => 2,
             _ => 1,
         }
     }

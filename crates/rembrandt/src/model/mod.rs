@@ -1,100 +1,278 @@
-//! What is kept after a fit: the embedding file, the model file, exports to other tools, and questions asked of them.
+//! [`Model`]: a trained model as a value, and the files that results are kept in.
+//!
+//! A model comes from [`train`](crate::train) or from [`Model::open`], and is the same either way: it predicts, explains,
+//! evaluates, finds neighbors of labels, takes new labels, and is saved. Its large parts are owned or mapped, and a copy
+//! shares them.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `container` | safetensors, written and checked: what both files lie in |
-//! | `embedding` | [`EmbeddingFile`]: labels, projection, report |
-//! | `parts` | [`ModelParts`]: all that a trained model consists of, in memory, and how to save it |
-//! | `layout` | the tensors and metadata of a model file |
-//! | `open` | [`Model`]: a model file, mapped and checked |
-//! | `place` | from examples to h |
-//! | `precision` | large matrices in `f32` or bfloat16, used in place |
-//! | `predict`, `score` | [`Predictor`]: the most probable labels of examples |
-//! | `evidence` | what single features say of labels, in a file |
-//! | `shortlist` | lists of likely labels in a file, and [`ShortlistUpdate`]: a model that gets them |
-//! | `pursuit` | the rows that a matching pursuit chooses from |
+//! | `contents` | all parts of a model, and what must hold for them |
+//! | `layout`, `save`, `open` | the model file: its tensors and metadata, writing and reading |
+//! | `project` | from examples to h |
+//! | `predict` | [`Predictor`]: the most probable labels of examples |
+//! | `evaluate` | [`Evaluation`]: how good predictions are on labelled examples |
+//! | `input` | examples for a model, batch by batch, from files |
 //! | `explain` | [`Explanation`]: which features made a label probable |
-//! | `add_label` | [`ModelUpdate`]: a label more, from a few examples, without training |
+//! | `add_label` | a label more, from a few examples, without training |
+//! | `shortlist` | a model that gets lists of likely labels after training |
 //! | `names`, `neighbors` | labels by name; labels that features treat alike |
+//! | `embedding` | [`EmbeddingFile`]: labels, projection, report |
+//! | `container` | safetensors, written and checked: both files lie in it |
 //! | `export` | embeddings for numpy, gensim and the TensorBoard projector |
-//!
-//! # Example
-//!
-//! ```
-//! use rembrandt::linalg::csr::Csr;
-//! use rembrandt::score::head::{Calibration, Head, Loss};
-//! use rembrandt::model::{Background, Model, ModelParts, PredictOptions, Precision, Preprocessing};
-//! use rembrandt::Matrix;
-//!
-//! // Two features, two labels, one for each: as simple as a model can be.
-//! let unit = || Matrix::from_fn(2, 2, |i, j| if i == j { 4.0 } else { 0.0 });
-//! let parts = ModelParts {
-//!     preprocessing: Preprocessing::AsIs,
-//!     labels: unit(),
-//!     projection: unit(),
-//!     intercept: vec![-1.0; 2],
-//!     spectrum: vec![1.0; 2],
-//!     head: Head::LeastSquares,
-//!     shortlist: None,
-//!     evidence: None,
-//!     trees: None,
-//!     calibration: Calibration::identity(Loss::Independent),
-//!     thresholds: vec![0.5; 2],
-//!     background: Background {
-//!         examples: 10,
-//!         counts: vec![3, 7],
-//!         mean: vec![0.0; 2],
-//!         covariance: unit(),
-//!         words: [false, true],
-//!     },
-//!     label_names: Some(vec!["tea".into(), "coffee".into()]),
-//!     feature_names: None,
-//!     params: serde_json::json!({}),
-//!     report: serde_json::json!({}),
-//! };
-//! let dir = tempfile::tempdir()?;
-//! let path = dir.path().join("drinks.model");
-//! parts.save(&path, Precision::F32)?;
-//!
-//! let model = Model::open(&path)?;
-//! let mut x = Csr::new(true);
-//! x.push(1, 1.0);
-//! x.end_row();
-//! let predicted = model.predictor(PredictOptions::top(1))?.predict(x.view())?;
-//! assert_eq!(model.label_name(predicted.labels(0)[0] as usize), "coffee");
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
 
 mod add_label;
 mod container;
+pub(crate) mod contents;
 mod embedding;
-mod evidence;
+mod evaluate;
 mod explain;
 mod export;
+mod input;
 mod layout;
 mod names;
 mod neighbors;
 mod open;
-mod parts;
-mod precision;
 mod predict;
 mod project;
-mod pursuit;
-mod score;
+mod save;
 mod shortlist;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::data::Dataset;
+use crate::linalg::table::{Precision, Table};
+use crate::score::head::{Calibration, Head};
+use crate::score::shortlist::{Shortlist, Width};
+use crate::tree::Trees;
+use crate::{Error, Result};
+use contents::Contents;
+
 pub use crate::io::atomic_file::{check_target, write_file};
-pub use add_label::ModelUpdate;
+pub use contents::{Preprocessing, TrainingStats};
 pub use embedding::EmbeddingFile;
-pub use explain::Explanation;
+pub use evaluate::{Evaluation, EvaluationOptions};
+pub use explain::{Contribution, Explanation};
 pub use export::Export;
-pub use layout::HeadKind;
+pub use input::{Batch, InputOptions};
 pub use names::Names;
 pub use neighbors::Neighbor;
-pub use open::{Model, ModelShape};
-pub use parts::{ModelParts, Preprocessing, TrainingStats};
-pub use precision::{Precision, Table};
-pub use predict::{PredictOptions, Predictions, Predictor, Search, Threshold};
-pub use shortlist::ShortlistUpdate;
+pub use predict::{PredictOptions, Prediction, Predictions, Predictor, Search, Threshold};
+
+/// The size of a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ModelShape {
+    /// Number of features.
+    pub d: usize,
+    /// Number of labels, those added later among them.
+    pub c: usize,
+    /// Dimension of the embedding.
+    pub k: usize,
+}
+
+/// A trained model. A copy shares all of it, and may be used on other threads.
+///
+/// ```
+/// use rembrandt::{Dataset, Model, Trainer};
+/// use rembrandt::linalg::csr::Csr;
+///
+/// // Feature i tells label i.
+/// let unit = |n: u32| Csr::from_parts((0..=n).collect(), (0..n).map(|i| i % 4).collect(), vec![1.0; n as usize], 4);
+/// let data = Dataset::from_csr(unit(200)?, unit(200)?)?;
+/// let model = Trainer::new().fit(&data)?;
+/// let top = model.predict(unit(4)?.view(), 1)?;
+/// assert_eq!(top.labels(2), [2]);
+///
+/// let path = tempfile::tempdir()?.path().join("tags.model");
+/// # std::fs::create_dir_all(path.parent().unwrap())?;
+/// model.save(&path)?;
+/// assert_eq!(Model::open(&path)?.predict(unit(4)?.view(), 1)?, top);
+/// # std::fs::remove_dir_all(path.parent().unwrap())?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Model {
+    contents: Arc<Contents>,
+}
+
+impl Model {
+    /// A model of parts that fit together.
+    pub(crate) fn new(contents: Contents) -> Result<Model> {
+        contents.check()?;
+        Ok(Model::from_checked(contents))
+    }
+
+    /// A model of parts that are known to fit together.
+    fn from_checked(contents: Contents) -> Model {
+        Model { contents: Arc::new(contents) }
+    }
+
+    /// A model of trees that were fitted to `data`, with the parameters and the report that it shall keep.
+    ///
+    /// # Errors
+    /// If the labels of the data cannot be read, or a name has more than one line.
+    pub fn from_trees(
+        trees: Trees,
+        data: &Dataset,
+        preprocessing: Preprocessing,
+        params: Value,
+        report: Value,
+    ) -> Result<Model> {
+        Model::new(Contents { params, report, ..Contents::of_trees(trees, data, preprocessing)? })
+    }
+
+    pub(crate) fn contents(&self) -> &Contents {
+        &self.contents
+    }
+
+    /// The same model with its large matrices in half the space (bfloat16), at the price of two or three digits.
+    pub fn compact(&self) -> Model {
+        let mut contents = Contents::clone(&self.contents);
+        let narrow = |table: &mut Table| *table = table.to_precision(Precision::Bf16);
+        narrow(&mut contents.labels);
+        narrow(&mut contents.projection);
+        if let Head::Linear { weights } | Head::RandomFeatures { weights, .. } = &mut contents.head {
+            narrow(weights);
+        }
+        Model::from_checked(contents)
+    }
+
+    /// Numbers of features, labels and dimensions.
+    pub fn shape(&self) -> ModelShape {
+        let Contents { labels, projection, .. } = self.contents();
+        ModelShape { d: projection.rows(), c: labels.rows(), k: labels.cols() }
+    }
+
+    /// Number of labels added after training: the last ones.
+    pub fn added(&self) -> usize {
+        self.contents.added_weights.rows()
+    }
+
+    /// How the large matrices are stored.
+    pub fn precision(&self) -> Precision {
+        self.contents.labels.precision()
+    }
+
+    /// From an example as it comes to the features that the projection takes.
+    pub fn preprocessing(&self) -> &Preprocessing {
+        &self.contents.preprocessing
+    }
+
+    /// The embedding of the labels, c×k.
+    pub fn labels(&self) -> &Table {
+        &self.contents.labels
+    }
+
+    /// From features into the embedding, d×k.
+    pub fn projection(&self) -> &Table {
+        &self.contents.projection
+    }
+
+    /// From h to scores; of no use in a model of trees.
+    pub fn head(&self) -> &Head {
+        &self.contents.head
+    }
+
+    /// How wide a search for likely labels is, in a model that has lists of them.
+    pub fn shortlist_width(&self) -> Option<Width> {
+        self.contents.shortlist.as_ref().map(|shortlist| shortlist.width)
+    }
+
+    /// Number of labels in all of its lists of likely labels.
+    pub fn shortlist_entries(&self) -> usize {
+        self.contents.shortlist.as_ref().map_or(0, Shortlist::entries)
+    }
+
+    fn shortlist(&self) -> Option<&Shortlist> {
+        self.contents.shortlist.as_ref()
+    }
+
+    /// The trees, of a model that has them instead of an embedding.
+    pub fn trees(&self) -> Option<&Trees> {
+        self.contents.trees.as_deref()
+    }
+
+    /// Refuses what only an embedding can answer.
+    fn check_embedding(&self) -> Result<()> {
+        match self.trees() {
+            None => Ok(()),
+            Some(_) => {
+                let reason = "the model is a model of trees, and this takes an embedding: train one with the method \
+                              rembrandt";
+                Err(Error::Data(reason.into()))
+            }
+        }
+    }
+
+    /// Added to Pᵀx.
+    pub fn intercept(&self) -> &[f32] {
+        &self.contents.intercept
+    }
+
+    /// Eigenvalues of M.
+    pub fn spectrum(&self) -> &[f64] {
+        &self.contents.spectrum
+    }
+
+    /// From scores to probabilities.
+    pub fn calibration(&self) -> Calibration {
+        self.contents.calibration
+    }
+
+    /// Probability of each label from which it is predicted, for F1.
+    pub fn thresholds(&self) -> &[f32] {
+        &self.contents.thresholds
+    }
+
+    /// Statistics of the training data.
+    pub fn training_stats(&self) -> &TrainingStats {
+        &self.contents.stats
+    }
+
+    /// The parameters that the model was made with.
+    pub fn params(&self) -> &Value {
+        &self.contents.params
+    }
+
+    /// The report of its training.
+    pub fn report(&self) -> &Value {
+        &self.contents.report
+    }
+
+    /// Names of the labels, by id.
+    pub fn label_names(&self) -> Option<&Names> {
+        self.contents.label_names.as_ref()
+    }
+
+    /// Names of the features, by id; those of the featurizer for text models.
+    pub fn feature_names(&self) -> Option<&Names> {
+        self.contents.feature_names.as_ref()
+    }
+
+    /// The name of a label or, without names, its id.
+    ///
+    /// # Panics
+    /// If there is no such label.
+    pub fn label_name(&self, id: usize) -> String {
+        self.label_names().map_or_else(|| id.to_string(), |names| names.name(id).to_owned())
+    }
+
+    /// The name of a feature or, without names, its id.
+    ///
+    /// # Panics
+    /// If there is no such feature.
+    pub fn feature_name(&self, id: usize) -> String {
+        self.feature_names().map_or_else(|| id.to_string(), |names| names.name(id).to_owned())
+    }
+
+    /// The id of a label given by its exact name or, if no label is named so, by its id.
+    ///
+    /// # Errors
+    /// If there is no such label; the message offers similar names.
+    pub fn find_label(&self, text: &str) -> Result<usize> {
+        names::find_label(text, self.shape().c, self.label_names().map(|names| |id: usize| names.name(id)))
+    }
+}

@@ -18,8 +18,16 @@ pub struct Names {
     ends: Vec<usize>,
 }
 
+impl<T: AsRef<str>> FromIterator<T> for Names {
+    fn from_iter<I: IntoIterator<Item = T>>(names: I) -> Names {
+        let mut all = Names::default();
+        names.into_iter().for_each(|name| all.push(name.as_ref()));
+        all
+    }
+}
+
 impl Names {
-    pub(super) fn new(text: String) -> Names {
+    fn new(text: String) -> Names {
         let ends = line_ends(text.as_bytes());
         Names { text, ends }
     }
@@ -35,6 +43,18 @@ impl Names {
             return Err(damaged(file.path, &format!("it has {} {key} for {count}", names.len())));
         }
         Ok(Some(names))
+    }
+
+    /// Adds a name.
+    pub(crate) fn push(&mut self, name: &str) {
+        self.text.push_str(name);
+        self.ends.push(self.text.len());
+        self.text.push('\n');
+    }
+
+    /// Refuses names that do not fit on a line.
+    pub(super) fn check(&self, key: &'static str) -> Result<()> {
+        check(key, self.iter())
     }
 
     /// Number of names.
@@ -70,16 +90,6 @@ impl Names {
 /// Where lines end.
 fn line_ends(bytes: &[u8]) -> Vec<usize> {
     bytes.iter().enumerate().filter(|(_, b)| **b == b'\n').map(|(at, _)| at).collect()
-}
-
-/// The text of [`Names`].
-pub(super) fn lines(names: impl Iterator<Item = impl AsRef<str>>) -> String {
-    let mut text = String::new();
-    for name in names {
-        text.push_str(name.as_ref());
-        text.push('\n');
-    }
-    text
 }
 
 /// Refuses names that do not fit on a line.
@@ -171,7 +181,8 @@ mod tests {
     #[test]
     fn names_are_lines() {
         for list in [vec![], vec![""], vec!["a", "", "ü b"]] {
-            let names = Names::new(lines(list.iter()));
+            let names = Names::from_iter(list.iter());
+            assert_eq!(Names::new(names.text.clone()), names);
             assert_eq!(names.iter().collect::<Vec<_>>(), list);
             assert_eq!((names.len(), names.is_empty()), (list.len(), list.is_empty()));
         }

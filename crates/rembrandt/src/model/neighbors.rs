@@ -8,12 +8,13 @@
 use std::borrow::Cow;
 
 use rayon::prelude::*;
+use serde::Serialize;
 
 use super::{EmbeddingFile, Model, names};
 use crate::{Error, Result};
 
 /// A label near another one.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Neighbor {
     /// The label.
     pub id: usize,

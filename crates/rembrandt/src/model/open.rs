@@ -1,160 +1,42 @@
-//! A model file, mapped: its large matrices stay where they are, everything is checked once.
+//! Opening a model file: it is mapped, its large parts stay where they are, everything is checked once.
 
-use std::borrow::Cow;
 use std::path::Path;
+use std::sync::Arc;
 
+use bytemuck::Pod;
 use memmap2::Mmap;
 use safetensors::Dtype;
-use serde_json::Value;
 
+use super::Model;
 use super::container::{self, Container, damaged};
-use super::evidence::StoredEvidence;
-use super::layout::{Description, FORMAT, HeadKind, Layout, PreprocessingKind};
-use super::names::{self, Names};
-use super::parts::{Preprocessing, TrainingStats, finite};
-use super::precision::{Place, Precision, Table};
-use super::shortlist::StoredLists;
+use super::contents::{Contents, Preprocessing, TrainingStats, finite};
+use super::layout::{
+    Description, FORMAT, HeadDescription, PreprocessingDescription, RankerDescription, ShortlistDescription,
+};
+use super::names::Names;
 use crate::data::featurizer::{Featurizer, FeaturizerParts, SparseTransform, Weighting};
 use crate::io::mmap;
+use crate::linalg::buffer::Buffer;
 use crate::linalg::matrix::Matrix;
-use crate::score::head::Calibration;
-use crate::score::ranker::EvidenceRef;
-use crate::score::shortlist::{Lists, Width};
+use crate::linalg::table::{Numbers, Precision, Table};
+use crate::score::head::{Head, RandomFeatures};
+use crate::score::ranker::{FeatureLabelMatrix, Ranker};
+use crate::score::shortlist::{LogPartition, Shortlist};
 use crate::tree::{self, Trees};
 use crate::{Error, Result};
 
-/// The size of a model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ModelShape {
-    /// Number of features.
-    pub d: usize,
-    /// Number of labels, those added later among them.
-    pub c: usize,
-    /// Dimension of the embedding.
-    pub k: usize,
-}
-
-/// A trained model, opened.
-#[derive(Debug)]
-pub struct Model {
-    map: Mmap,
-    shape: ModelShape,
-    description: Description,
-    preprocessing: Preprocessing,
-    labels: Place,
-    projection: Place,
-    weights: Option<Place>,
-    random: Option<(Place, Vec<f32>)>,
-    shortlist: Option<StoredLists>,
-    evidence: Option<StoredEvidence>,
-    trees: Option<Trees>,
-    added_weights: Matrix,
-    intercept: Vec<f32>,
-    spectrum: Vec<f64>,
-    thresholds: Vec<f32>,
-    background: TrainingStats,
-    label_names: Option<Names>,
-    feature_names: Option<Names>,
-    params: Value,
-    report: Value,
-}
-
 impl Model {
     /// Maps a model file and checks all of it.
+    ///
+    /// # Errors
+    /// If the file cannot be read, is not a model, is damaged, or comes from a newer version.
     pub fn open(path: impl AsRef<Path>) -> Result<Model> {
         let path = path.as_ref();
-        let map = mmap::map_whole(path)?;
-        let file = Container::open(path, &map, &FORMAT)?;
-        let description: Description = file.json("model")?;
-        let contradiction = || damaged(path, "the sizes in it contradict each other");
-        let precision = description.precision;
-        let labels = Place::find(&file, "labels", precision)?;
-        let projection = Place::find(&file, "projection", precision)?;
-        let (c, k) = labels.size();
-        let (d, _) = projection.size();
-        let added = description.added;
-        let method = if let HeadKind::Trees { method } = description.head { Some(method) } else { None };
-        if c == 0
-            || d == 0
-            || (k == 0) != method.is_some()
-            || added >= c
-            || c > u32::MAX as usize
-            || d > u32::MAX as usize
-        {
-            return Err(contradiction());
-        }
-        labels.check(&file, &map, "labels", (c, k))?;
-        projection.check(&file, &map, "projection", (d, k))?;
-        let mut width = k + 1;
-        let mut random = None;
-        if let HeadKind::RandomFeatures { .. } = description.head {
-            let directions = Place::find(&file, "directions", Precision::F32)?;
-            let count = directions.size().1;
-            directions.check(&file, &map, "directions", (k, count))?;
-            random = Some((directions, numbers(&file, "phases", count)?));
-            width = count + 1;
-        }
-        let weights = match description.head {
-            HeadKind::LeastSquares | HeadKind::Pursuit { .. } | HeadKind::Trees { .. } => None,
-            _ => Some(Place::find(&file, "weights", precision)?),
-        };
-        if let Some(weights) = &weights {
-            weights.check(&file, &map, "weights", (c - added, width))?;
-        }
-        // The first tensor with a place for every label: it proves that there are so many.
-        let counts = file.vector("counts", Dtype::U64, c)?;
-        let shortlist = StoredLists::find(&file, &map, &description, (d, c - added, k))?;
-        let evidence = StoredEvidence::find(&file, &map, &description, (d, c - added))?;
-        let trees = method.map(|method| Trees::from_arrays(method, &Stored32(&file), (d, c))).transpose();
-        let trees = trees.map_err(|what| damaged(path, &what))?;
-        let added_weights = if added > 0 { file.matrix("added_weights")? } else { Matrix::zeros(0, k + 1) };
-        let covariance = file.matrix("covariance")?;
-        let squares = (covariance.rows(), covariance.cols(), added_weights.rows(), added_weights.cols());
-        if squares != (k, k, added, k + 1) {
-            return Err(contradiction());
-        }
-        let spectrum: Vec<f64> = file.vector("spectrum", Dtype::F64, k)?;
-        let Calibration { scale, shift, .. } = description.calibration;
-        let blend = if let HeadKind::RandomFeatures { blend } = description.head { blend } else { 0.0 };
-        let small = [covariance.as_slice(), added_weights.as_slice(), &[scale, shift, blend]];
-        if !small.into_iter().all(finite) || !spectrum.iter().all(|v| v.is_finite()) || scale <= 0.0 {
-            return Err(damaged(path, "a number in it is out of range"));
-        }
-        let background = TrainingStats {
-            examples: description.examples,
-            counts,
-            mean: numbers(&file, "mean", k)?,
-            covariance,
-            words: description.words,
-        };
-        let feature_names = Names::read(&file, "feature_names", d)?;
-        let preprocessing = preprocessing(&file, &description.preprocessing, feature_names.as_ref(), d)?;
-        let shape = ModelShape { d, c, k };
-        let (intercept, thresholds) = (numbers(&file, "intercept", k)?, numbers(&file, "thresholds", c)?);
-        let label_names = Names::read(&file, "label_names", c)?;
-        let (params, report) = (file.json("params")?, file.json("report")?);
-        Ok(Model {
-            map,
-            shape,
-            description,
-            preprocessing,
-            labels,
-            projection,
-            weights,
-            random,
-            shortlist,
-            evidence,
-            trees,
-            added_weights,
-            intercept,
-            spectrum,
-            thresholds,
-            background,
-            label_names,
-            feature_names,
-            params,
-            report,
-        })
+        let map = Arc::new(mmap::map_whole(path)?);
+        let container = Container::open(path, &map, &FORMAT)?;
+        let file = File { container: &container, map: &map };
+        let contents = file.contents()?;
+        Ok(Model::from_checked(contents))
     }
 
     /// Whether a file begins like a model; `false` for one that cannot be read.
@@ -162,187 +44,226 @@ impl Model {
         let path = path.as_ref();
         mmap::map_whole(path).is_ok_and(|bytes| container::begins(path, &bytes, &FORMAT))
     }
+}
 
-    /// Numbers of features, labels and dimensions.
-    pub fn shape(&self) -> ModelShape {
-        self.shape
+/// A model file with its parts.
+struct File<'a> {
+    container: &'a Container<'a>,
+    map: &'a Arc<Mmap>,
+}
+
+impl File<'_> {
+    fn damaged(&self, what: &str) -> Error {
+        damaged(self.container.path, what)
     }
 
-    /// Number of labels added after training: the last ones.
-    pub fn added(&self) -> usize {
-        self.description.added
+    fn contradiction(&self) -> Error {
+        self.damaged("the sizes in it contradict each other")
     }
 
-    /// How the large matrices are stored.
-    pub fn precision(&self) -> Precision {
-        self.description.precision
-    }
-
-    /// What happens to an example before the projection.
-    pub fn preprocessing(&self) -> &Preprocessing {
-        &self.preprocessing
-    }
-
-    /// The embedding of the labels, c×k.
-    pub fn labels(&self) -> Table<'_> {
-        self.labels.look(&self.map)
-    }
-
-    /// From features into the embedding, d×k.
-    pub fn projection(&self) -> Table<'_> {
-        self.projection.look(&self.map)
-    }
-
-    /// What kind of head it is.
-    pub fn head(&self) -> HeadKind {
-        self.description.head
-    }
-
-    /// The weights of a logistic head, a row for each label that was trained, the constant last.
-    pub fn weights(&self) -> Option<Table<'_>> {
-        self.weights.as_ref().map(|weights| weights.look(&self.map))
-    }
-
-    /// Directions and phases of the random features of the head.
-    pub(super) fn random_features(&self) -> Option<(Table<'_>, &[f32])> {
-        self.random.as_ref().map(|(directions, phases)| (directions.look(&self.map), &phases[..]))
-    }
-
-    /// The lists of likely labels, if there are any, and how to search them.
-    pub(super) fn lists(&self) -> Option<(Lists<'_>, &StoredLists)> {
-        self.shortlist.as_ref().map(|stored| (stored.look(&self.map), stored))
-    }
-
-    /// What single features say of labels, in a model that has it.
-    pub(crate) fn evidence(&self) -> Option<EvidenceRef<'_>> {
-        self.evidence.as_ref().map(|stored| stored.look(&self.map))
-    }
-
-    /// How wide a search for likely labels is, in a model that has lists of them.
-    pub fn shortlist_width(&self) -> Option<Width> {
-        self.shortlist.as_ref().map(StoredLists::width)
-    }
-
-    /// The trees, of a model that has them instead of an embedding.
-    pub fn trees(&self) -> Option<&Trees> {
-        self.trees.as_ref()
-    }
-
-    /// Refuses what only an embedding can answer.
-    pub(super) fn check_embedding(&self) -> Result<()> {
-        match self.trees {
-            None => Ok(()),
-            Some(_) => {
-                let reason =
-                    "the model is a model of trees, and this takes an embedding: train one with --method rembrandt";
-                Err(Error::Data(reason.into()))
+    fn contents(&self) -> Result<Contents> {
+        let file = self.container;
+        let description: Description = file.json("model")?;
+        let precision = description.precision;
+        let (labels, projection) = (self.table("labels", precision)?, self.table("projection", precision)?);
+        let (c, k, d, added) = (labels.rows(), labels.cols(), projection.rows(), description.added);
+        let trees = matches!(description.head, HeadDescription::Trees { .. });
+        let too_many = c > u32::MAX as usize || d > u32::MAX as usize;
+        if c == 0 || d == 0 || (k == 0) != trees || added >= c || too_many || projection.cols() != k {
+            return Err(self.contradiction());
+        }
+        let head = self.head(&description, (c - added, k))?;
+        // The first tensor with a place for every label: it proves that there are so many.
+        let counts = file.vector("counts", Dtype::U64, c)?;
+        let shortlist = description.shortlist.as_ref().map(|s| self.shortlist(s, &head, (d, c - added, k)));
+        let ranker = description.ranker.map(|ranker| self.ranker(ranker, &head, (d, c - added))).transpose()?;
+        let trees = match description.head {
+            HeadDescription::Trees { method } => {
+                let trees = Trees::from_arrays(method, &Stored32(file), (d, c)).map_err(|what| self.damaged(&what))?;
+                Some(Arc::new(trees))
             }
+            _ => None,
+        };
+        let added_weights = if added > 0 { file.matrix("added_weights")? } else { Matrix::zeros(0, k + 1) };
+        let covariance = file.matrix("covariance")?;
+        let squares = (covariance.rows(), covariance.cols(), added_weights.rows(), added_weights.cols());
+        if squares != (k, k, added, k + 1) {
+            return Err(self.contradiction());
+        }
+        let feature_names = Names::read(file, "feature_names", d)?;
+        let contents = Contents {
+            preprocessing: self.preprocessing(&description.preprocessing, feature_names.as_ref(), d)?,
+            labels,
+            projection,
+            intercept: self.numbers("intercept", k)?,
+            spectrum: file.vector("spectrum", Dtype::F64, k)?,
+            head,
+            ranker,
+            shortlist: shortlist.transpose()?,
+            trees,
+            calibration: description.calibration,
+            thresholds: self.numbers("thresholds", c)?,
+            stats: TrainingStats {
+                examples: description.examples,
+                counts,
+                mean: self.numbers("mean", k)?,
+                covariance,
+                words: description.words,
+            },
+            added_weights,
+            label_names: Names::read(file, "label_names", c)?,
+            feature_names,
+            params: file.json("params")?,
+            report: file.json("report")?,
+        };
+        contents.check_small().map_err(|_| self.damaged("a number in it is out of range"))?;
+        Ok(contents)
+    }
+
+    fn head(&self, description: &Description, (trained, k): (usize, usize)) -> Result<Head> {
+        let weights = |width: usize| {
+            let weights = self.table("weights", description.precision)?;
+            match (weights.rows(), weights.cols()) == (trained, width + 1) {
+                true => Ok(weights),
+                false => Err(self.contradiction()),
+            }
+        };
+        Ok(match description.head {
+            HeadDescription::LeastSquares | HeadDescription::Trees { .. } => Head::LeastSquares,
+            HeadDescription::Pursuit { atoms } => Head::Pursuit { atoms },
+            HeadDescription::Linear => Head::Linear { weights: weights(k)? },
+            HeadDescription::RandomFeatures { least_squares } => {
+                let directions = self.container.matrix("directions")?;
+                let count = directions.cols();
+                if directions.rows() != k {
+                    return Err(self.contradiction());
+                }
+                if !finite(directions.as_slice()) {
+                    return Err(self.damaged("tensor directions holds numbers that are not finite"));
+                }
+                let features = RandomFeatures { directions, phases: self.numbers("phases", count)? };
+                Head::RandomFeatures { features, weights: weights(count)?, least_squares }
+            }
+        })
+    }
+
+    fn ranker(&self, description: RankerDescription, head: &Head, (d, c): (usize, usize)) -> Result<Ranker> {
+        let RankerDescription { weight, most, association_weight } = description;
+        if head.weights().is_none() {
+            return Err(self.damaged("it has a ranker, but its head has no use for it"));
+        }
+        if most == 0 {
+            let reason = "has a ranker of format version 3, which is read no more: train it again";
+            return Err(Error::file(self.container.path, reason));
+        }
+        let matrix = |name: &str| {
+            Ok(FeatureLabelMatrix {
+                starts: self.buffer(&format!("{name}_starts"), Dtype::U64)?,
+                labels: self.buffer(&format!("{name}_labels"), Dtype::U32)?,
+                weights: self.buffer(&format!("{name}_weights"), Dtype::BF16)?,
+            })
+        };
+        let (associations, one_vs_rest) = (matrix("evidence")?, matrix("separator")?);
+        let constants = self.buffer("evidence_constants", Dtype::F32)?;
+        let ranker = Ranker { weight, most, association_weight, associations, one_vs_rest, constants };
+        ranker.check(d, c).map_err(|what| self.damaged(what))?;
+        Ok(ranker)
+    }
+
+    fn shortlist(
+        &self,
+        description: &ShortlistDescription,
+        head: &Head,
+        (d, c, k): (usize, usize, usize),
+    ) -> Result<Shortlist> {
+        if !head.is_linear() || k == 0 {
+            return Err(self.damaged("it has lists of labels, but its head has no use for them"));
+        }
+        let law = |coefficients: [f64; 4]| -> Result<LogPartition> {
+            Ok(LogPartition { direction: self.container.vector("shortlist_direction", Dtype::F32, k)?, coefficients })
+        };
+        let shortlist = Shortlist {
+            width: description.width,
+            log_partition: description.log_partition.map(law).transpose()?,
+            starts: self.buffer("shortlist_starts", Dtype::U64)?,
+            labels: self.buffer("shortlist_labels", Dtype::U32)?,
+            shares: self.buffer("shortlist_shares", Dtype::BF16)?,
+            offsets: self.buffer("shortlist_offsets", Dtype::F32)?,
+        };
+        shortlist.check(d, c).map_err(|what| self.damaged(what))?;
+        let sound = shortlist.log_partition.as_ref().is_none_or(|law| law.is_sound(k));
+        if !sound || shortlist.width.probes == 0 || shortlist.width.labels == 0 {
+            return Err(self.damaged("a number of its lists is out of range"));
+        }
+        Ok(shortlist)
+    }
+
+    /// A large matrix, used in place.
+    fn table(&self, name: &str, precision: Precision) -> Result<Table> {
+        let dtype = match precision {
+            Precision::F32 => Dtype::F32,
+            Precision::Bf16 => Dtype::BF16,
+        };
+        let Some((&[rows, cols], bytes)) = self.container.locate(name, dtype) else {
+            return Err(self.container.missing(name));
+        };
+        let numbers = match precision {
+            Precision::F32 => Buffer::mapped(self.map, bytes).map(Numbers::F32),
+            Precision::Bf16 => Buffer::mapped(self.map, bytes).map(Numbers::Bf16),
+        };
+        let Some(numbers) = numbers else { return Err(self.damaged(&format!("tensor {name} is not aligned"))) };
+        let table = Table::new(rows, cols, numbers).ok_or_else(|| self.contradiction())?;
+        match table.is_finite() {
+            true => Ok(table),
+            false => Err(self.damaged(&format!("tensor {name} holds numbers that are not finite"))),
         }
     }
 
-    /// The weights of labels added after training, the constant last.
-    pub(super) fn added_weights(&self) -> &Matrix {
-        &self.added_weights
+    /// A long list, used in place.
+    fn buffer<T: Pod>(&self, name: &str, dtype: Dtype) -> Result<Buffer<T>> {
+        let Some((&[_], bytes)) = self.container.locate(name, dtype) else {
+            return Err(self.container.missing(name));
+        };
+        Buffer::mapped(self.map, bytes).ok_or_else(|| self.damaged(&format!("tensor {name} is not aligned")))
     }
 
-    /// Added to Pᵀx.
-    pub fn intercept(&self) -> &[f32] {
-        &self.intercept
-    }
-
-    /// Eigenvalues of M.
-    pub fn spectrum(&self) -> &[f64] {
-        &self.spectrum
-    }
-
-    /// From scores to probabilities.
-    pub fn calibration(&self) -> Calibration {
-        self.description.calibration
-    }
-
-    /// Probability of each label from which it is predicted, for F1.
-    pub fn thresholds(&self) -> &[f32] {
-        &self.thresholds
-    }
-
-    /// What training knew of the data.
-    pub fn training_stats(&self) -> &TrainingStats {
-        &self.background
-    }
-
-    /// How the model was made.
-    pub fn params(&self) -> &Value {
-        &self.params
-    }
-
-    /// How that went.
-    pub fn report(&self) -> &Value {
-        &self.report
-    }
-
-    /// Names of the labels, by id.
-    pub fn label_names(&self) -> Option<&Names> {
-        self.label_names.as_ref()
-    }
-
-    /// Names of the features, by id; those of the featurizer for text models.
-    pub fn feature_names(&self) -> Option<&Names> {
-        self.feature_names.as_ref()
-    }
-
-    /// The weights of the features, if there are any.
-    pub(super) fn idf(&self) -> Option<&[f32]> {
-        match &self.preprocessing {
-            Preprocessing::AsIs => None,
-            Preprocessing::Sparse(transform) => transform.tfidf.as_deref(),
-            Preprocessing::Text(featurizer) => Some(featurizer.idf()).filter(|idf| !idf.is_empty()),
+    /// A short list of finite numbers.
+    fn numbers(&self, name: &str, len: usize) -> Result<Vec<f32>> {
+        let numbers = self.container.vector(name, Dtype::F32, len)?;
+        match finite(&numbers) {
+            true => Ok(numbers),
+            false => Err(self.damaged(&format!("tensor {name} holds numbers that are not finite"))),
         }
     }
 
-    /// The name of a label or, without names, its id.
-    ///
-    /// # Panics
-    /// If there is no such label.
-    pub fn label_name(&self, id: usize) -> String {
-        self.label_names.as_ref().map_or_else(|| id.to_string(), |names| names.name(id).to_owned())
-    }
-
-    /// The name of a feature or, without names, its id.
-    ///
-    /// # Panics
-    /// If there is no such feature.
-    pub fn feature_name(&self, id: usize) -> String {
-        self.feature_names.as_ref().map_or_else(|| id.to_string(), |names| names.name(id).to_owned())
-    }
-
-    /// The id of a label given by its exact name or, if no label is named so, by its id.
-    pub fn find_label(&self, text: &str) -> Result<usize> {
-        names::find_label(text, self.shape.c, self.label_names.as_ref().map(|names| |id: usize| names.name(id)))
-    }
-
-    /// All that the file holds, for writing it again with changes. A model of trees has no use for that.
-    pub(super) fn layout(&self) -> Layout<'_> {
-        let bytes = |place: &Place| Cow::Borrowed(place.bytes(&self.map));
-        Layout {
-            description: self.description.clone(),
-            params: &self.params,
-            report: &self.report,
-            size: (self.shape.c, self.shape.d, self.shape.k),
-            background: &self.background,
-            spectrum: &self.spectrum,
-            intercept: &self.intercept,
-            thresholds: &self.thresholds,
-            idf: self.idf(),
-            directions: self.random.as_ref().map(|(place, phases)| (bytes(place), &phases[..])),
-            added_weights: self.added_weights.as_slice(),
-            labels: bytes(&self.labels),
-            projection: bytes(&self.projection),
-            weights: self.weights.as_ref().map(bytes),
-            shortlist: self.lists().map(|(lists, stored)| (lists, stored.direction())),
-            evidence: self.evidence(),
-            trees: Vec::new(),
-            label_names: self.label_names.as_ref().map(|names| Cow::Borrowed(names.text())),
-            feature_names: self.feature_names.as_ref().map(|names| Cow::Borrowed(names.text())),
+    fn preprocessing(
+        &self,
+        description: &PreprocessingDescription,
+        names: Option<&Names>,
+        d: usize,
+    ) -> Result<Preprocessing> {
+        let idf = || match self.container.locate("idf", Dtype::F32) {
+            Some((&[len], _)) => self.container.vector::<f32>("idf", Dtype::F32, len),
+            _ => Err(self.container.missing("idf")),
+        };
+        match description {
+            PreprocessingDescription::AsIs => Ok(Preprocessing::AsIs),
+            PreprocessingDescription::Sparse { tfidf, l2 } => {
+                let tfidf = if *tfidf { Some(idf()?) } else { None };
+                let transform = SparseTransform { tfidf, l2: *l2 };
+                transform.check().map_err(|e| self.damaged(&e.to_string()))?;
+                Ok(Preprocessing::Sparse(transform))
+            }
+            PreprocessingDescription::Text { params, texts } => {
+                let names = names.iter().flat_map(|names| names.iter()).map(str::to_owned).collect();
+                let idf = if params.weighting == Weighting::TfIdf { idf()? } else { Vec::new() };
+                let parts = FeaturizerParts { params: params.clone(), texts: *texts, names, idf };
+                let featurizer = Featurizer::from_parts(parts).map_err(|e| self.damaged(&e.to_string()))?;
+                if featurizer.features() != d {
+                    return Err(self.damaged("its featurizer is that of another model"));
+                }
+                Ok(Preprocessing::Text(Arc::new(featurizer)))
+            }
         }
     }
 }
@@ -351,7 +272,7 @@ impl Model {
 struct Stored32<'a>(&'a Container<'a>);
 
 impl Stored32<'_> {
-    fn read<T: bytemuck::Pod>(&self, name: &str, dtype: Dtype) -> std::result::Result<Vec<T>, String> {
+    fn read<T: Pod>(&self, name: &str, dtype: Dtype) -> std::result::Result<Vec<T>, String> {
         let Some((&[len], _)) = self.0.locate(name, dtype) else { return Err(tree::missing(name)) };
         self.0.vector(name, dtype, len).map_err(|_| tree::missing(name))
     }
@@ -369,45 +290,5 @@ impl tree::Source for Stored32<'_> {
     fn f32s(&self, name: &'static str) -> std::result::Result<Vec<f32>, String> {
         let numbers: Vec<f32> = self.read(name, Dtype::F32)?;
         if finite(&numbers) { Ok(numbers) } else { Err(format!("tensor {name} holds numbers that are not finite")) }
-    }
-}
-
-/// A short tensor of finite numbers.
-fn numbers(file: &Container<'_>, name: &str, len: usize) -> Result<Vec<f32>> {
-    let numbers = file.vector(name, Dtype::F32, len)?;
-    if !finite(&numbers) {
-        return Err(damaged(file.path, &format!("tensor {name} holds numbers that are not finite")));
-    }
-    Ok(numbers)
-}
-
-fn preprocessing(
-    file: &Container<'_>,
-    kind: &PreprocessingKind,
-    names: Option<&Names>,
-    d: usize,
-) -> Result<Preprocessing> {
-    let idf = || match file.locate("idf", Dtype::F32) {
-        Some((&[len], _)) => file.vector::<f32>("idf", Dtype::F32, len),
-        _ => Err(file.missing("idf")),
-    };
-    match kind {
-        PreprocessingKind::AsIs => Ok(Preprocessing::AsIs),
-        PreprocessingKind::Sparse { tfidf, l2 } => {
-            let tfidf = if *tfidf { Some(idf()?) } else { None };
-            let transform = SparseTransform { tfidf, l2: *l2 };
-            transform.check().map_err(|e| damaged(file.path, &e.to_string()))?;
-            Ok(Preprocessing::Sparse(transform))
-        }
-        PreprocessingKind::Text { params, texts } => {
-            let names = names.iter().flat_map(|names| names.iter()).map(str::to_owned).collect();
-            let idf = if params.weighting == Weighting::TfIdf { idf()? } else { Vec::new() };
-            let parts = FeaturizerParts { params: params.clone(), texts: *texts, names, idf };
-            let featurizer = Featurizer::from_parts(parts).map_err(|e| damaged(file.path, &e.to_string()))?;
-            if featurizer.features() != d {
-                return Err(damaged(file.path, "its featurizer is that of another model"));
-            }
-            Ok(Preprocessing::Text(Box::new(featurizer)))
-        }
     }
 }

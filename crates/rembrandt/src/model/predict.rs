@@ -12,12 +12,14 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rayon::prelude::*;
+use serde::Serialize;
 
-use super::open::Model;
-use super::score::{Scored, Scorer};
+use super::Model;
 use crate::linalg::csr::CsrRef;
+use crate::linalg::matrix::Matrix;
 use crate::linalg::topk::TopK;
 use crate::score::head::{Loss, STRIP};
+use crate::score::scorer::{Scored, Scorer};
 use crate::score::shortlist::Width;
 use crate::tree::{TreeMemory, Trees, Wanted};
 use crate::{Error, Result};
@@ -67,12 +69,29 @@ impl PredictOptions {
     }
 }
 
+/// A label and its probability.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Prediction {
+    /// The label.
+    pub label: u32,
+    /// Its probability.
+    pub probability: f32,
+}
+
 /// Labels and probabilities, a row for each example, best first.
+///
+/// It serialises as a list of lists of `{"label": …, "probability": …}`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Predictions {
     ends: Vec<usize>,
     labels: Vec<u32>,
     probabilities: Vec<f32>,
+}
+
+impl Serialize for Predictions {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.iter().map(|row| row.collect::<Vec<_>>()))
+    }
 }
 
 impl Predictions {
@@ -103,6 +122,11 @@ impl Predictions {
     /// If there is no such example.
     pub fn row(&self, i: usize) -> impl ExactSizeIterator<Item = (u32, f32)> + '_ {
         self.labels(i).iter().copied().zip(self.probabilities(i).iter().copied())
+    }
+
+    /// The predictions for each example in turn.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = impl ExactSizeIterator<Item = Prediction> + '_> + '_ {
+        (0..self.rows()).map(|i| self.row(i).map(|(label, probability)| Prediction { label, probability }))
     }
 
     /// No examples yet, with room for so many and their labels.
@@ -157,6 +181,33 @@ pub struct Predictor<'m> {
 }
 
 impl Model {
+    /// The `top` most probable labels of examples, given by their features; those that the model does not know are left
+    /// out.
+    ///
+    /// # Errors
+    /// If the model was trained on texts, or a value is not finite.
+    pub fn predict<'a>(&self, x: impl Into<CsrRef<'a>>, top: usize) -> Result<Predictions> {
+        self.predictor(PredictOptions::top(top))?.predict(x.into())
+    }
+
+    /// The `top` most probable labels of texts.
+    ///
+    /// # Errors
+    /// If the model was not trained on texts.
+    pub fn predict_texts<T: AsRef<str> + Sync>(&self, texts: &[T], top: usize) -> Result<Predictions> {
+        self.predictor(PredictOptions::top(top))?.predict_texts(texts)
+    }
+
+    /// Scores of all trained labels, before they become probabilities, a row for each example.
+    ///
+    /// # Errors
+    /// If the model was trained on texts or is one of trees, or a value is not finite.
+    pub fn scores<'a>(&self, x: impl Into<CsrRef<'a>>) -> Result<Matrix> {
+        self.check_embedding()?;
+        let x = self.prepare(x.into())?;
+        Ok(self.scorer(None, Search::Exact, 1).scores(x.view(), &self.project(x.view())))
+    }
+
     /// Makes the model ready to predict.
     ///
     /// # Errors
@@ -187,7 +238,7 @@ impl Model {
         if let Search::Width(width) = search {
             self.check_width(width)?;
         }
-        let scorer = Scorer::new(self, trained.clone(), search, top);
+        let scorer = self.scorer(trained.clone(), search, top);
         let mut predictor = Predictor {
             model: self,
             scorer,
@@ -200,6 +251,22 @@ impl Model {
         };
         predictor.prior = prior.into_iter().filter(|(label, p)| predictor.reaches(*label, *p)).collect();
         Ok(predictor)
+    }
+
+    /// Scores `ids`, ascending, or all labels that were trained, or for each example those that are likely; `top` of
+    /// them will be asked for.
+    pub(super) fn scorer(&self, ids: Option<Vec<u32>>, search: Search, top: usize) -> Scorer<'_> {
+        let shortlist = self.shortlist().filter(|_| ids.is_none());
+        let scorer = Scorer::new(self.contents().score_parts(), ids);
+        let width = match search {
+            Search::Shortlist => shortlist.map(|shortlist| shortlist.width),
+            Search::Width(width) => Some(width),
+            Search::Exact => None,
+        };
+        match shortlist.zip(width) {
+            Some((shortlist, width)) if top <= width.labels => scorer.with_shortlist(shortlist, width),
+            _ => scorer,
+        }
     }
 
     /// The frequencies of labels in training, best first.
@@ -246,7 +313,7 @@ impl Predictor<'_> {
     /// # Panics
     /// If there is a feature that the model does not know.
     pub fn scored(&self, x: CsrRef<'_>) -> Vec<Vec<u32>> {
-        self.scorer.shortlists(x)
+        self.scorer.scored_labels(x)
     }
 
     /// Predicts labels of examples as they come from a reader. Features that the model does not know are dropped.
@@ -278,7 +345,7 @@ impl Predictor<'_> {
             .into_par_iter()
             .map(|strip| {
                 let rows = strip * STRIP..x.rows().min((strip + 1) * STRIP);
-                self.strip(CsrRef { ptr: &x.ptr[rows.start..=rows.end], ..x })
+                self.strip(x.range(rows))
             })
             .collect();
         let mut all = Predictions::with_capacity(x.rows(), strips.iter().map(|strip| strip.labels.len()).sum());
@@ -295,8 +362,8 @@ impl Predictor<'_> {
             self.memories().push(memory);
             return found;
         }
-        let h = self.model.place(x);
-        for (i, scored) in self.scorer.score(x, &h, self.top).into_iter().enumerate() {
+        let h = self.model.project(x);
+        for (i, scored) in self.scorer.top(x, &h, self.top).into_iter().enumerate() {
             if x.row(i).0.is_empty() {
                 self.prior.iter().for_each(|(label, probability)| found.push(*label, *probability));
             } else {
@@ -333,7 +400,7 @@ impl Predictor<'_> {
 
     /// The best of the trained labels, with what they are ranked by.
     fn probabilities(&self, scored: Scored) -> Vec<Ranked> {
-        let sum = scored.sum.value();
+        let sum = scored.log_partition.value();
         let ranked = |(label, score): (u32, f32)| match self.model.calibration().loss {
             Loss::Independent => Ranked { label, key: score, probability: sigmoid(f64::from(score)) as f32 },
             Loss::Softmax => {

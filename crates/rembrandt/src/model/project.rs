@@ -1,7 +1,6 @@
 //! From examples to h(x) = Pᵀx + intercept.
 
-use super::open::Model;
-use super::parts::Preprocessing;
+use super::{Model, Preprocessing};
 use crate::linalg::csr::{Csr, CsrRef};
 use crate::linalg::kernels;
 use crate::linalg::matrix::Matrix;
@@ -52,7 +51,7 @@ impl Model {
     }
 
     /// h of prepared examples. Every number is one chain of multiply-adds, whatever stands beside it.
-    pub(super) fn place(&self, x: CsrRef<'_>) -> Matrix {
+    pub(super) fn project(&self, x: CsrRef<'_>) -> Matrix {
         let projection = self.projection();
         let mut h = Matrix::zeros(x.rows(), projection.cols());
         if let Some(projection) = projection.view() {
@@ -63,10 +62,7 @@ impl Model {
             let mut ids = x.ids[range.clone()].to_vec();
             ids.sort_unstable();
             ids.dedup();
-            let mut rows = Matrix::zeros(ids.len(), projection.cols());
-            ids.iter().enumerate().for_each(|(i, id)| {
-                rows.row_mut(i).copy_from_slice(&projection.row(*id as usize));
-            });
+            let rows = projection.select(&ids);
             let place = |id: &u32| ids.binary_search(id).expect("it is among them") as u32;
             let renumbered: Vec<u32> = x.ids[range.clone()].iter().map(place).collect();
             let ptr: Vec<u32> = x.ptr.iter().map(|p| p - x.ptr[0]).collect();

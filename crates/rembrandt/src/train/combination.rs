@@ -4,11 +4,11 @@
 use super::params::{HeadKind, TrainParams, Tuning};
 use super::report::HeldOut;
 use super::search::BLENDS;
-use super::validation::{FEW_EXAMPLES, Scored};
+use super::validation::{Components, FEW_EXAMPLES};
 use crate::data::{Dataset, Examples};
 use crate::embed::Method;
 use crate::score::head::{Calibration, Part};
-use crate::score::ranker::{Evidence, Seen};
+use crate::score::ranker::{Ranker, RankerData};
 use crate::{Result, Run, Shape};
 
 /// Gains to try. For examples of length 1 evidence is a few units at most, as are the differences of log-odds; beside
@@ -19,38 +19,40 @@ const GAINS: [f32; 12] = [0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 
 /// many examples of each label, they know all that sums know, and better.
 const SHARES: [f32; 3] = [1.0, 0.0, 2.0];
 
-/// What was settled.
-pub(super) struct Settled {
-    pub blend: f32,
+/// How scores are combined into probabilities.
+pub(super) struct Combination {
+    /// Weight of the least-squares score.
+    pub least_squares: f32,
     /// How good that is.
     pub held_out: HeldOut,
-    pub evidence: Option<Evidence>,
+    /// The ranker, with its weight; absent where it has none.
+    pub ranker: Option<Ranker>,
     pub calibration: Calibration,
     pub thresholds: Vec<f32>,
 }
 
 impl TrainParams {
     /// Whether evidence is asked for, or to be tried.
-    pub(super) fn listens(&self, tuning: &Tuning) -> bool {
-        self.evidence > 0.0 || tuning.evidence
+    pub(super) fn uses_ranker(&self, tuning: &Tuning) -> bool {
+        self.evidence > 0.0 || tuning.ranker
     }
 
     /// Whether evidence is added to a head of least squares. That takes examples that are kept from it, and so many of
     /// them.
-    pub(super) fn settles_squares(&self, shape: Shape, tuning: &Tuning) -> bool {
+    pub(super) fn combines_least_squares(&self, shape: Shape, tuning: &Tuning) -> bool {
         let enough = self.evidence > 0.0 || shape.n > FEW_EXAMPLES;
-        self.method == Method::Rembrandt && self.listens(tuning) && enough && self.folds > 0
+        self.method == Method::Rembrandt && self.uses_ranker(tuning) && enough && self.folds > 0
     }
 
     /// Settles what `scored` leaves open, for the examples `out` of `data`, which are those that `is_out` says.
-    pub(super) fn settle(
+    pub(super) fn fit_combination(
         &self,
         tuning: &Tuning,
         data: &Dataset,
         is_out: impl Fn(usize) -> bool,
-        (scored, out): (Scored, &Part),
+        (scored, out): (Components, &Part),
         run: &mut Run<'_>,
-    ) -> Result<Settled> {
+    ) -> Result<Combination> {
         let single = self.head == HeadKind::Softmax;
         let blends = match tuning.blend {
             // Without anything of least squares such a head would not know one label that is not nominated from another.
@@ -60,12 +62,13 @@ impl TrainParams {
         };
         let mut evidence = None;
         let (mut said, mut shares, mut gains) = (vec![Vec::new()], &[1.0][..], &[0.0][..]);
-        if self.listens(tuning) {
-            let found = run.checkpoint("evidence", |run| hear(data, &is_out, run))?;
+        if self.uses_ranker(tuning) {
+            let found = run.checkpoint("evidence", |run| fit_ranker(data, &is_out, run))?;
             shares = &SHARES;
-            gains = if tuning.evidence { &GAINS } else { std::slice::from_ref(&self.evidence) };
+            gains = if tuning.ranker { &GAINS } else { std::slice::from_ref(&self.evidence) };
             let x = data.select(&is_out)?.features()?;
-            let of = |share: &f32| found.view().with_share(share * found.share).nominations(x.view());
+            let of =
+                |share: &f32| found.with_association_weight(share * found.association_weight).propose_all(x.view());
             said = shares.iter().map(of).collect();
             evidence = Some(found);
             run.advance("evidence", 0)?;
@@ -75,25 +78,28 @@ impl TrainParams {
         let settings = settings.flat_map(|(s, gain)| blends.iter().map(move |blend| (s, gain, *blend)));
         let ((s, gain, blend), held_out) = first_best(settings.zip(tried), |held_out| held_out.quality(single));
         let evidence = evidence.filter(|_| gain > 0.0);
-        let evidence = evidence.map(|found| Evidence { gain, share: shares[s] * found.share, ..found });
-        let mut scores = scored.blended(blend);
+        let evidence = evidence.map(|found| Ranker {
+            weight: gain,
+            ..found.with_association_weight(shares[s] * found.association_weight)
+        });
+        let mut scores = scored.combined(blend);
         for (i, nominated) in said[s].iter().enumerate() {
             let row = scores.row_mut(i);
             nominated.iter().for_each(|(label, said)| row[*label as usize] += gain * said);
         }
         let calibration = Calibration::fit(self.head.loss(), &scores, out.labels.view());
         let thresholds = super::thresholds::thresholds(&calibration, scores, out.labels.view())?;
-        Ok(Settled { blend, held_out, evidence, calibration, thresholds })
+        Ok(Combination { least_squares: blend, held_out, ranker: evidence, calibration, thresholds })
     }
 }
 
 /// What features say of labels on all other examples.
-fn hear(data: &Dataset, is_out: impl Fn(usize) -> bool, run: &mut Run<'_>) -> Result<Evidence> {
+fn fit_ranker(data: &Dataset, is_out: impl Fn(usize) -> bool, run: &mut Run<'_>) -> Result<Ranker> {
     let (x, y) = (data.features()?, data.labels()?);
     let Shape { n, d, c } = data.shape();
     let mut weights = data.weights()?.unwrap_or_else(|| vec![1.0; n]);
     (0..n).filter(|i| is_out(*i)).for_each(|i| weights[i] = 0.0);
-    Evidence::fit(Seen { x: x.view(), y: y.view(), weights: Some(&weights), d, c }, run)
+    Ranker::fit(RankerData { x: x.view(), y: y.view(), weights: Some(&weights), d, c }, run)
 }
 
 /// The first of the best.

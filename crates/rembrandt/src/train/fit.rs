@@ -1,235 +1,80 @@
 //! The training itself, once the settings are chosen.
 
-use std::time::Instant;
+use std::sync::Arc;
 
+use serde_json::json;
+
+use super::combination::Combination;
 use super::params::{HeadKind, TrainParams, Tuning};
-use super::report::{EvidenceReport, TrainReport};
+use super::report::{RankerReport, TrainReport};
 use super::search::search;
-use super::search_outcome::Chosen;
-use super::shortlist::Deciding;
-use super::validation::{MOST_EXAMPLES, MOST_SCORES, Scored, Setting};
-use crate::data::{Dataset, Examples, Side, near_duplicates};
-use crate::embed::Method;
+use super::search_outcome::SearchOutcome;
+use super::shortlist::ShortlistRows;
+use super::validation::{Components, MOST_EXAMPLES, MOST_SCORES, Setting};
+use crate::data::{Dataset, Examples, near_duplicates};
+use crate::embed::{Embedder, Means, Method};
+use crate::linalg::csr::Csr;
 use crate::linalg::matrix::{MatRef, Matrix};
 use crate::linalg::orth;
 use crate::metrics::Propensities;
-use crate::model::{ModelParts, Preprocessing, TrainingStats};
+use crate::model::contents::Contents;
+use crate::model::{Model, Preprocessing};
 use crate::score::head::{
     Calibration, Decoder, Descent, Folds, Head, Inputs, Logistic, LogisticParams, LogisticReport, Part, RandomFeatures,
     Sampled, Targets, add_intercept, one_fold, out_of_fold,
 };
-use crate::score::ranker::Evidence;
-use crate::score::shortlist::Shortlist;
+use crate::score::scorer::head_scores;
 use crate::{Embedding, Error, Result, Run};
 
-/// One in so many examples is kept from the head, to find out which blend and which calibration suit it; when there are
-/// many examples, no more than a few thousand are.
-const SETTLING: usize = 10;
-const MOST_SETTLING: usize = 5000;
-/// Seed of the parts for cross-fitting.
+/// One in so many examples is held out from the head, to fit the combination and its calibration; when there are many
+/// examples, no more than a few thousand are.
+const HELD_OUT: usize = 10;
+const MOST_HELD_OUT: usize = 5000;
+/// Seed of the folds for cross-fitting.
 const CROSS: u64 = 0xc405;
 
-/// What a training makes.
-#[derive(Clone, Debug)]
-pub struct Trained {
-    /// Embedding and projection of all examples.
-    pub embedding: Embedding,
-    /// The head.
-    pub head: Head,
-    /// Lists of likely labels, where labels are many.
-    pub shortlist: Option<Shortlist>,
-    /// What single features say of labels, where that helps.
-    pub evidence: Option<Evidence>,
-    /// How scores become probabilities.
-    pub calibration: Calibration,
-    /// The probability from which predicting a label makes its F1 largest.
-    pub thresholds: Vec<f32>,
-    /// Training examples of each label.
-    pub counts: Vec<u64>,
-    /// Mean of h over the examples.
-    pub mean: Vec<f32>,
-    /// Covariance of h over the examples, k×k.
-    pub covariance: Matrix,
-    /// The parameters, with what was chosen put in.
-    pub params: TrainParams,
-    /// How it went.
-    pub report: TrainReport,
-    /// Seconds of each stage, in order.
-    pub seconds: Vec<(&'static str, f64)>,
-}
-
 impl TrainParams {
-    /// Trains on `data`.
+    /// Trains on `data`, whose features `preprocessing` made.
     ///
     /// The result is the same to the last bit for any number of threads, unless the time for tuning cut it short.
-    pub fn fit(&self, data: &Dataset, tuning: &Tuning, run: &mut Run<'_>) -> Result<Trained> {
+    ///
+    /// # Errors
+    /// If the parameters do not fit the data, or `run` was told to stop.
+    pub fn fit(
+        &self,
+        data: &Dataset,
+        preprocessing: Preprocessing,
+        tuning: &Tuning,
+        run: &mut Run<'_>,
+    ) -> Result<Model> {
         self.check(data)?;
-        // What a method settles by itself is not tried.
+        // A method that knows its dimensions has none to try.
         let sensed = self.sensed(data).filter(|_| self.k.is_none());
-        let decided = TrainParams { k: self.k.or(sensed), ..self.decided(data.shape()) };
-        let evidence = tuning.evidence && self.method == Method::Rembrandt && TrainParams::can_listen(data);
-        let tuning = Tuning { k: tuning.k && sensed.is_none(), evidence, ..*tuning };
-        decided.fit_decided(data, &tuning, run)
+        let params = TrainParams { k: self.k.or(sensed), ..self.with_defaults(data.shape()) };
+        let ranker = tuning.ranker && self.method == Method::Rembrandt && TrainParams::can_rank(data);
+        let tuning = Tuning { k: tuning.k && sensed.is_none(), ranker, ..*tuning };
+        params.fit_with_defaults(data, preprocessing, &tuning, run)
     }
 
-    fn fit_decided(&self, data: &Dataset, tuning: &Tuning, run: &mut Run<'_>) -> Result<Trained> {
-        let mut clock = Clock { last: Instant::now(), seconds: Vec::new() };
-        let groups = match self.together {
+    fn fit_with_defaults(
+        &self,
+        data: &Dataset,
+        preprocessing: Preprocessing,
+        tuning: &Tuning,
+        run: &mut Run<'_>,
+    ) -> Result<Model> {
+        let groups = match self.group_duplicates {
             true => run.checkpoint("groups", |_| near_duplicates::groups(data))?,
             false => (0..data.shape().n as u32).collect(),
         };
-        clock.stage("comparing");
-        let Chosen {
-            setting,
-            mut blend,
-            mut held_out,
-            mut calibration,
-            mut thresholds,
-            start,
-            tried,
-            cut_short,
-            faithful,
-        } = run.checkpoint("search", |run| search(data, &groups, self, tuning, run))?;
-        clock.stage("tuning");
-
-        let atoms = self.pursued(data);
-        let mut params = TrainParams {
-            k: Some(setting.k),
-            atoms: self.atoms.or((atoms > 0).then_some(atoms)),
-            ridge: Some(setting.ridge),
-            logistic: self.logistic(&setting),
-            sampled: self.sampled(&setting),
-            descent: self.descent(&setting),
-            blend,
-            features: setting.features,
-            ..self.clone()
-        };
-        params.embedding.spread = setting.spread;
-        let shape = data.shape();
-        let mut embedder = params.embedder(shape);
-        if start.is_some() && self.method.regresses_to_find() && shape.n <= MOST_EXAMPLES {
-            // The start is nearly as good as one pass would make it, unless it comes from a sample: that misses most of
-            // the rare labels.
-            embedder.params.passes = embedder.params.passes.saturating_sub(1);
-        }
-        let (embedding, means) = run.within("embedding", |run| embedder.fit_from(start.as_ref(), data, run))?;
-        drop(start);
-        clock.stage("embedding");
-
-        let mut h = data.gather_features(embedding.projection.view())?;
-        add_intercept(&mut h, &embedding.intercept);
-        let (mean, covariance) = moments(h.view());
-        let labels = data.labels()?;
-        let counts = labels.counts(shape.c);
-        let mut deciding = self.shortens(shape.c).then(|| Deciding::all(h.view(), false));
-        let mut evidence = None;
-        let decoder = Decoder { labels: &embedding.labels, means: means.as_ref(), atoms };
-        let (head, report) = match self.head {
-            HeadKind::LeastSquares if !self.settles_squares(shape, tuning) => (decoder.head(), None),
-            _ => {
-                let folds = Folds { count: self.folds, seed: CROSS, groups: Some(&groups) };
-                let most = MOST_SETTLING.min(MOST_SCORES / shape.c.max(1)).max(1);
-                let few = Folds { count: SETTLING.max(shape.n.div_ceil(most)), ..folds };
-                let squares = self.head == HeadKind::LeastSquares;
-                if self.folds > 0 && self.method.fits_labels() {
-                    let (labels, params) = (&embedding.labels, &embedder.params);
-                    h = run.within("cross", |run| match squares {
-                        // Nothing is trained on h, so only those that settle the rest need one that does not know them.
-                        true => one_fold(h, (params, data, labels), few, run),
-                        false => {
-                            drop(h);
-                            out_of_fold(params, data, labels, folds, run)
-                        }
-                    })?;
-                    deciding = self.shortens(shape.c).then(|| Deciding::all(h.view(), true));
-                }
-                clock.stage("cross-fitting");
-                let features = params.features.map(|f| RandomFeatures::draw(&f, h.view())).transpose()?;
-                let weights = data.weights()?;
-                let targets = Targets {
-                    labels: labels.view(),
-                    count: shape.c,
-                    example_weights: weights.as_deref(),
-                    label_weights: self.label_weights.as_deref(),
-                };
-                // A gain that was given needs calibration with it, whatever the search has found.
-                let settled = faithful && self.evidence == 0.0;
-                let (mut model, report) = if settled || self.folds == 0 {
-                    self.fit_head(&setting, None, Inputs::new(h.view(), features.as_ref()), targets, run)?
-                } else {
-                    let (out, kept): (Vec<usize>, Vec<usize>) = (0..shape.n).partition(|i| few.of(*i) == 0);
-                    deciding = self.shortens(shape.c).then(|| Deciding::some(h.view(), &out, true));
-                    let out = Part::new(h.view(), &targets, &out);
-                    let fitted = if squares {
-                        drop(h);
-                        let weights = Matrix::zeros(shape.c, embedding.labels.cols() + 1);
-                        (Logistic { loss: self.head.loss(), weights }, None)
-                    } else {
-                        let kept = Part::keep(h, &targets, &kept);
-                        let some =
-                            Targets { labels: kept.labels.view(), example_weights: kept.weights.as_deref(), ..targets };
-                        let inputs = Inputs::new(kept.h.view(), features.as_ref());
-                        self.fit_head(&setting, None, inputs, some, run)?
-                    };
-                    let logistic = fitted.0.scores(Inputs::new(out.h.view(), features.as_ref()));
-                    let squares = decoder.scores(out.h.view());
-                    let scored = Scored { logistic: Some(logistic), squares };
-                    let choice = TrainParams { blend, ..self.clone() };
-                    let settled = choice.settle(tuning, data, |i| few.of(i) == 0, (scored, &out), run)?;
-                    (blend, evidence) = (settled.blend, settled.evidence);
-                    // Of few examples none may have been kept.
-                    if settled.held_out.examples > 0 {
-                        held_out = settled.held_out;
-                        (calibration, thresholds) = (settled.calibration, settled.thresholds);
-                    }
-                    fitted
-                };
-                params.blend = blend;
-                params.evidence = evidence.as_ref().map_or(0.0, |evidence| evidence.gain);
-                decoder.add_constants(&mut model, blend);
-                if let Some(propensity) = self.propensity {
-                    let propensities = Propensities::new(propensity, &counts, shape.n as u64)?;
-                    lift(&mut model.weights, &mut thresholds, &propensities, calibration.scale);
-                }
-                (Head::Logistic { features, model, blend }, report)
-            }
-        };
-        clock.stage("head");
-        let linear = deciding
-            .map(|deciding| deciding.shortlist(data, &embedding, &head, evidence.as_ref(), calibration))
-            .transpose()?;
-        let (shortlist, shortened) = linear.flatten().unzip();
-        clock.stage("shortlist");
-        let report = TrainReport {
-            held_out,
-            tried,
-            cut_short,
-            embedding: embedding.report.clone(),
-            head: report,
-            evidence: evidence.as_ref().map(EvidenceReport::new),
-            shortlist: shortened,
-        };
-        let seconds = clock.seconds;
-        let shortlist = shortlist.flatten();
-        Ok(Trained {
-            embedding,
-            head,
-            shortlist,
-            evidence,
-            calibration,
-            thresholds,
-            counts,
-            mean,
-            covariance,
-            params,
-            report,
-            seconds,
-        })
+        run.end_stage("near duplicates");
+        let outcome = run.checkpoint("search", |run| search(data, &groups, self, tuning, run))?;
+        run.end_stage("tuning");
+        let fit = Fit { params: self, data, tuning, groups: &groups, setting: outcome.setting };
+        fit.run(outcome, preprocessing, run)
     }
-}
 
-impl TrainParams {
-    /// Trains the head of a setting, on h itself or on random features. Trials may stop earlier than `logistic` says.
+    /// Trains the head of a setting, on h itself or on random features. Validation may stop earlier than `logistic` says.
     pub(super) fn fit_head(
         &self,
         setting: &Setting,
@@ -248,7 +93,7 @@ impl TrainParams {
             return Ok((fitted.map_err(named)?, None));
         }
         if let Some(mut sampled) = self.sampled(setting) {
-            // A trial has few examples, and moving the weights of all labels is most of its work.
+            // Validation has few examples, and moving the weights of all labels is most of its work.
             sampled.steps = if tolerance.is_some() { sampled.steps.div_ceil(2) } else { sampled.steps };
             let fitted = run.within("head", |run| sampled.fit(inputs, targets, run));
             return Ok((fitted.map_err(named)?, None));
@@ -281,50 +126,235 @@ impl TrainParams {
     }
 }
 
-impl Trained {
-    /// All that a model file holds, and what remains to be told: parameters, report and seconds.
-    pub fn into_parts(
-        self,
-        data: &Dataset,
-        preprocessing: Preprocessing,
-    ) -> (ModelParts, TrainParams, TrainReport, Vec<(&'static str, f64)>) {
-        let feature_names = preprocessing.feature_names(data);
-        let parts = ModelParts {
-            preprocessing,
-            labels: self.embedding.labels,
-            projection: self.embedding.projection,
-            intercept: self.embedding.intercept,
-            spectrum: self.embedding.spectrum,
-            head: self.head,
-            shortlist: self.shortlist,
-            evidence: self.evidence,
-            trees: None,
-            calibration: self.calibration,
-            thresholds: self.thresholds,
-            background: TrainingStats {
-                examples: data.shape().n as u64,
-                counts: self.counts,
-                mean: self.mean,
-                covariance: self.covariance,
-                words: [Side::X, Side::Y].map(|side| data.has_words(side)),
-            },
-            label_names: data.label_names().map(<[String]>::to_vec),
-            feature_names,
-            params: serde_json::json!(self.params),
-            report: serde_json::json!(self.report),
+/// A training whose setting is known.
+struct Fit<'a> {
+    params: &'a TrainParams,
+    data: &'a Dataset,
+    tuning: &'a Tuning,
+    /// The group of near duplicates of each example.
+    groups: &'a [u32],
+    setting: Setting,
+}
+
+/// A head, fitted, with the combination that suits it.
+struct FittedHead {
+    head: Head,
+    report: Option<LogisticReport>,
+    combination: Combination,
+    /// Rows that the width of a shortlist is chosen on.
+    shortlist: Option<ShortlistRows>,
+}
+
+impl Fit<'_> {
+    fn run(&self, outcome: SearchOutcome, preprocessing: Preprocessing, run: &mut Run<'_>) -> Result<Model> {
+        let SearchOutcome { start, tried, cut_short, faithful, .. } = outcome;
+        let combination = Combination {
+            least_squares: outcome.blend,
+            held_out: outcome.held_out,
+            ranker: None,
+            calibration: outcome.calibration,
+            thresholds: outcome.thresholds,
         };
-        (parts, self.params, self.report, self.seconds)
+        let mut params = self.chosen_params();
+        let (embedding, means, embedder) = self.embed(&params, start, run)?;
+        run.end_stage("embedding");
+
+        let mut h = self.data.gather_features(embedding.projection.view())?;
+        add_intercept(&mut h, &embedding.intercept);
+        let (mean, covariance) = moments(h.view());
+        let fitted = self.head(&embedding, means.as_ref(), &embedder, (h, combination, faithful), run)?;
+        let FittedHead { head, report, combination, shortlist } = fitted;
+        params.blend = combination.least_squares;
+        params.evidence = combination.ranker.as_ref().map_or(0.0, |ranker| ranker.weight);
+        run.end_stage("head");
+
+        let ranker = combination.ranker.as_ref();
+        let shortlist =
+            shortlist.map(|rows| rows.shortlist(self.data, &embedding, &head, ranker, combination.calibration));
+        let (shortlist, shortlist_report) = shortlist.transpose()?.flatten().unzip();
+        run.end_stage("shortlist");
+        let report = TrainReport {
+            held_out: combination.held_out,
+            tried,
+            cut_short,
+            embedding: embedding.report.clone(),
+            head: report,
+            ranker: ranker.map(RankerReport::new),
+            shortlist: shortlist_report,
+        };
+        let mut contents = Contents::of(self.data, preprocessing, combination.calibration)?;
+        contents.stats.mean = mean;
+        contents.stats.covariance = covariance;
+        Model::new(Contents {
+            labels: embedding.labels.into(),
+            projection: embedding.projection.into(),
+            intercept: embedding.intercept,
+            spectrum: embedding.spectrum,
+            head,
+            ranker: combination.ranker,
+            shortlist: shortlist.flatten(),
+            thresholds: combination.thresholds,
+            params: json!(params),
+            report: json!(report),
+            ..contents
+        })
+    }
+
+    /// The parameters with the setting put in.
+    fn chosen_params(&self) -> TrainParams {
+        let (params, setting) = (self.params, &self.setting);
+        let atoms = params.pursued(self.data);
+        let mut chosen = TrainParams {
+            k: Some(setting.k),
+            atoms: params.atoms.or((atoms > 0).then_some(atoms)),
+            ridge: Some(setting.ridge),
+            logistic: params.logistic(setting),
+            sampled: params.sampled(setting),
+            descent: params.descent(setting),
+            features: setting.features,
+            ..params.clone()
+        };
+        chosen.embedding.spread = setting.spread;
+        chosen
+    }
+
+    /// The embedding of all examples, from that of a part of them if there is one.
+    fn embed(
+        &self,
+        params: &TrainParams,
+        start: Option<Matrix>,
+        run: &mut Run<'_>,
+    ) -> Result<(Embedding, Option<Means>, Embedder)> {
+        let mut embedder = params.embedder(self.data.shape());
+        if start.is_some() && params.method.regresses_to_find() && self.data.shape().n <= MOST_EXAMPLES {
+            // The start is nearly as good as one pass would make it, unless it comes from a sample: that misses most of
+            // the rare labels.
+            embedder.params.passes = embedder.params.passes.saturating_sub(1);
+        }
+        let fitted = run.within("embedding", |run| embedder.fit_from(start.as_ref(), self.data, run));
+        let (embedding, means) = fitted?;
+        Ok((embedding, means, embedder))
+    }
+
+    /// The head on cross-fitted h, and its combination with the other scores.
+    fn head(
+        &self,
+        embedding: &Embedding,
+        means: Option<&Means>,
+        embedder: &Embedder,
+        (h, mut combination, faithful): (Matrix, Combination, bool),
+        run: &mut Run<'_>,
+    ) -> Result<FittedHead> {
+        let (params, shape) = (self.params, self.data.shape());
+        let decoder = Decoder { labels: &embedding.labels, means, atoms: params.pursued(self.data) };
+        let wants_shortlist = params.wants_shortlist(shape.c);
+        let least_squares = params.head == HeadKind::LeastSquares;
+        if least_squares && !params.combines_least_squares(shape, self.tuning) {
+            let shortlist = wants_shortlist.then(|| ShortlistRows::all(h.view(), false));
+            return Ok(FittedHead { head: decoder.head(), report: None, combination, shortlist });
+        }
+        let held_out = self.held_out_folds();
+        let cross_fitted = params.folds > 0 && params.method.fits_labels();
+        let h = if cross_fitted { self.cross_fit(h, embedding, embedder, held_out, run)? } else { h };
+        run.end_stage("cross-fitting");
+        let features = self.setting.features.map(|f| RandomFeatures::draw(&f, h.view())).transpose()?;
+        let (labels, weights) = (self.data.labels()?, self.data.weights()?);
+        let targets = self.targets(&labels, weights.as_deref());
+        // A weight of the ranker that was given needs calibration with it, whatever the search has found.
+        let settled = faithful && params.evidence == 0.0;
+        let ((mut model, report), shortlist) = if settled || params.folds == 0 {
+            let inputs = Inputs::new(h.view(), features.as_ref());
+            let shortlist = wants_shortlist.then(|| ShortlistRows::all(h.view(), cross_fitted));
+            (params.fit_head(&self.setting, None, inputs, targets, run)?, shortlist)
+        } else {
+            let (out, kept): (Vec<usize>, Vec<usize>) = (0..shape.n).partition(|i| held_out.of(*i) == 0);
+            let shortlist = wants_shortlist.then(|| ShortlistRows::some(h.view(), &out, true));
+            let out = Part::new(h.view(), &targets, &out);
+            let fitted = if least_squares {
+                drop(h);
+                let weights = Matrix::zeros(shape.c, embedding.labels.cols() + 1);
+                (Logistic { loss: params.head.loss(), weights }, None)
+            } else {
+                let kept = Part::keep(h, &targets, &kept);
+                let inputs = Inputs::new(kept.h.view(), features.as_ref());
+                params.fit_head(
+                    &self.setting,
+                    None,
+                    inputs,
+                    self.targets(&kept.labels, kept.weights.as_deref()),
+                    run,
+                )?
+            };
+            let labels = Arc::new(embedding.labels.clone());
+            let components = Components {
+                logistic: Some(fitted.0.scores(Inputs::new(out.h.view(), features.as_ref()))),
+                squares: head_scores(&labels.into(), &decoder.head(), &out.h),
+            };
+            let is_out = |i: usize| held_out.of(i) == 0;
+            let blended = TrainParams { blend: combination.least_squares, ..params.clone() };
+            let found = blended.fit_combination(self.tuning, self.data, is_out, (components, &out), run)?;
+            // Of few examples none may have been held out.
+            combination = if found.held_out.examples > 0 {
+                found
+            } else {
+                Combination { least_squares: found.least_squares, ranker: found.ranker, ..combination }
+            };
+            (fitted, shortlist)
+        };
+        decoder.add_constants(&mut model, combination.least_squares);
+        if let Some(propensity) = params.propensity {
+            let propensities = Propensities::new(propensity, &labels.counts(shape.c), shape.n as u64)?;
+            lift(&mut model.weights, &mut combination.thresholds, &propensities, combination.calibration);
+        }
+        let head = Head::logistic(features, model, &embedding.labels, combination.least_squares);
+        Ok(FittedHead { head, report, combination, shortlist })
+    }
+
+    /// h of the examples from projections that have not seen them.
+    fn cross_fit(
+        &self,
+        h: Matrix,
+        embedding: &Embedding,
+        embedder: &Embedder,
+        held_out: Folds<'_>,
+        run: &mut Run<'_>,
+    ) -> Result<Matrix> {
+        let (labels, params) = (&embedding.labels, &embedder.params);
+        run.within("cross", |run| match self.params.head {
+            // Nothing is trained on h, so only those that fit the combination need one that does not know them.
+            HeadKind::LeastSquares => one_fold(h, (params, self.data, labels), held_out, run),
+            _ => {
+                drop(h);
+                out_of_fold(params, self.data, labels, self.folds(self.params.folds), run)
+            }
+        })
+    }
+
+    fn folds(&self, count: usize) -> Folds<'_> {
+        Folds { count, seed: CROSS, groups: Some(self.groups) }
+    }
+
+    /// Folds of which the first is held out from the head.
+    fn held_out_folds(&self) -> Folds<'_> {
+        let shape = self.data.shape();
+        let most = MOST_HELD_OUT.min(MOST_SCORES / shape.c.max(1)).max(1);
+        self.folds(HELD_OUT.max(shape.n.div_ceil(most)))
+    }
+
+    fn targets<'b>(&'b self, labels: &'b Csr, example_weights: Option<&'b [f32]>) -> Targets<'b> {
+        let label_weights = self.params.label_weights.as_deref();
+        Targets { labels: labels.view(), count: self.data.shape().c, example_weights, label_weights }
     }
 }
 
 /// Adds the logarithm of the inverse propensity to the log-odds of each label: what is predicted is then, in the
 /// propensity model, how likely a label applies and not how likely it was given. Thresholds move along, so that the same
 /// labels are predicted as before.
-fn lift(weights: &mut Matrix, thresholds: &mut [f32], propensities: &Propensities, scale: f32) {
+fn lift(weights: &mut Matrix, thresholds: &mut [f32], propensities: &Propensities, calibration: Calibration) {
     let constant = weights.cols() - 1;
     for (label, threshold) in thresholds.iter_mut().enumerate() {
         let inverse = propensities.inverse(label as u32);
-        weights.row_mut(label)[constant] += inverse.ln() as f32 / scale;
+        weights.row_mut(label)[constant] += inverse.ln() as f32 / calibration.scale;
         let odds = inverse * f64::from(*threshold) / (1.0 - f64::from(*threshold)).max(f64::MIN_POSITIVE);
         *threshold = (odds / (1.0 + odds)).min(1.0) as f32;
     }
@@ -338,16 +368,4 @@ fn moments(h: MatRef<'_>) -> (Vec<f32>, Matrix) {
     let mean: Vec<f64> = (0..k).map(|j| sum[(0, j)] / n).collect();
     let covariance = Matrix::from_fn(k, k, |i, j| (square[(i, j)] / n - mean[i] * mean[j]) as f32);
     (mean.into_iter().map(|v| v as f32).collect(), covariance)
-}
-
-struct Clock {
-    last: Instant,
-    seconds: Vec<(&'static str, f64)>,
-}
-
-impl Clock {
-    fn stage(&mut self, name: &'static str) {
-        self.seconds.push((name, self.last.elapsed().as_secs_f64()));
-        self.last = Instant::now();
-    }
 }

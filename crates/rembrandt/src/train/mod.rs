@@ -45,6 +45,5 @@ mod tests;
 mod thresholds;
 mod validation;
 
-pub use fit::Trained;
 pub use params::{HeadKind, TrainParams, Tuning};
-pub use report::{EvidenceReport, HeldOut, TrainReport, Tried};
+pub use report::{HeldOut, RankerReport, TrainReport, Tried};

@@ -10,13 +10,13 @@ use crate::data::{Dataset, Examples, Shape, Side};
 use crate::embed::{Embedder, Method};
 use crate::metrics::Propensity;
 use crate::score::head::{Descent, FeatureParams, Kernel, LogisticParams, Loss, Sampled};
-use crate::score::ranker::rivals;
+use crate::score::ranker::negatives_per_example;
 use crate::score::shortlist::FROM_LABELS;
 use crate::{Error, Rembrandt, Result};
 
 /// Dimensions to begin with, where nobody says how many.
 const FIRST_K: usize = 256;
-/// Dimensions of a model that is made fast. Evidence knows what they do not hold.
+/// Dimensions of a model that is made fast. Ranker knows what they do not hold.
 const FAST_K: usize = 300;
 /// Measurements of compressed sensing for each label of an example and each unit of ln c.
 const MEASUREMENTS: f64 = 5.0;
@@ -57,7 +57,7 @@ impl HeadKind {
         let single = (0..labels.rows()).all(|i| labels.view().row(i).0.len() == 1);
         let kind = if single { HeadKind::Softmax } else { HeadKind::Independent };
         let shape = data.shape();
-        let params = TrainParams::new(kind).decided(shape);
+        let params = TrainParams::new(kind).with_defaults(shape);
         let seconds = params.head_work(shape, params.first_k(shape), None) / SPEED;
         Ok(if seconds < OUT_OF_REACH { kind } else { HeadKind::LeastSquares })
     }
@@ -65,7 +65,7 @@ impl HeadKind {
     /// The kind for which nothing needs to be trained on h, where examples are so many that the evidence of single
     /// features can be weighed beside it; else what is [`suited`](HeadKind::suited).
     pub fn fast(data: &Dataset) -> Result<HeadKind> {
-        let weighed = data.shape().n > FEW_EXAMPLES && TrainParams::can_listen(data);
+        let weighed = data.shape().n > FEW_EXAMPLES && TrainParams::can_rank(data);
         if weighed { Ok(HeadKind::LeastSquares) } else { HeadKind::suited(data) }
     }
 
@@ -114,7 +114,8 @@ pub struct TrainParams {
     /// Keep examples that are nearly the same in the same part, when examples are held out. For data in which what is to
     /// be predicted will have no near copy among the training examples, though these have many among themselves: all
     /// choices are then made for examples that are really new.
-    pub together: bool,
+    #[serde(alias = "together")]
+    pub group_duplicates: bool,
     /// Rank as if every label had been given as often as it applies: those that tend to be forgotten move up.
     pub propensity: Option<Propensity>,
     /// How much of the [evidence](crate::score::ranker) of single features to add to the scores; 0: none.
@@ -155,7 +156,7 @@ impl TrainParams {
             },
             features: None,
             folds: 3,
-            together: false,
+            group_duplicates: false,
             propensity: None,
             evidence: 0.0,
             shortlist: Some(FROM_LABELS),
@@ -271,7 +272,7 @@ impl TrainParams {
         let (d, nnz) = (shape.d as f64, data.nnz(Side::X) as f64);
         let crossing = 4.0 * 2.0 * n * k + 4.0 * d * (k + 6.0 * self.embedding.panel as f64) + data.bytes() as f64;
         let heading = 4.0 * (2.0 * n * k + scores + head);
-        let mistaken = n * (rivals(shape.n as u64, data.nnz(Side::X)) as f64).min(c);
+        let mistaken = n * (negatives_per_example(shape.n as u64, data.nnz(Side::X)) as f64).min(c);
         let met = (nnz * data.nnz(Side::Y) as f64 / n.max(1.0)).min(LISTED * d);
         // Separators are taken to have as many weights as features met labels, in both of the forms that they go through.
         let listing = 4.0 * (c * width + scores) + 20.0 * nnz + 26.0 * met + 8.0 * mistaken;
@@ -289,7 +290,7 @@ impl TrainParams {
     }
 
     /// These parameters, with labels to sample where all of them would take too long.
-    pub(super) fn decided(&self, shape: Shape) -> TrainParams {
+    pub(super) fn with_defaults(&self, shape: Shape) -> TrainParams {
         let long = || self.head_work(shape, self.first_k(shape), None) / SPEED >= MOST_SECONDS;
         let sampled = match self.head {
             HeadKind::LeastSquares => None,
@@ -299,15 +300,15 @@ impl TrainParams {
     }
 
     /// Whether evidence can be had: it must be possible to hold all features together.
-    pub(super) fn can_listen(data: &Dataset) -> bool {
+    pub(super) fn can_rank(data: &Dataset) -> bool {
         data.nnz(Side::X) <= u64::from(u32::MAX)
     }
 
     /// Whether nothing is tried: there is no time for it, and what must be known of the head is found out with the final
     /// one, on examples that are kept from it.
-    pub(super) fn untried(&self, shape: Shape, tuning: &Tuning) -> bool {
+    pub(super) fn skips_search(&self, shape: Shape, tuning: &Tuning) -> bool {
         let kept = match self.head {
-            HeadKind::LeastSquares => self.settles_squares(shape, tuning) && shape.n > FEW_EXAMPLES,
+            HeadKind::LeastSquares => self.combines_least_squares(shape, tuning) && shape.n > FEW_EXAMPLES,
             _ => self.folds > 0 && shape.n > MOST_EXAMPLES,
         };
         tuning.budget.is_zero() && kept
@@ -379,8 +380,9 @@ pub struct Tuning {
     pub strength: bool,
     /// Choose how much of the least-squares score to add.
     pub blend: bool,
-    /// Choose how much of the evidence of single features to add, where examples are many.
-    pub evidence: bool,
+    /// Choose the weight of the ranker, where examples are many.
+    #[serde(alias = "evidence")]
+    pub ranker: bool,
     /// Choose whether there are random features, where none are given.
     pub features: bool,
     /// Choose the bandwidth of random features.
@@ -398,7 +400,7 @@ impl Tuning {
             spread: none,
             strength: none,
             blend: none,
-            evidence: none,
+            ranker: none,
             features: none,
             bandwidth: none,
         }
@@ -418,7 +420,7 @@ impl Tuning {
             spread: true,
             strength: true,
             blend: true,
-            evidence: true,
+            ranker: true,
             features: true,
             bandwidth: true,
         }

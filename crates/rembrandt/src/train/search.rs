@@ -7,10 +7,10 @@
 
 use super::params::{HeadKind, TrainParams, Tuning};
 use super::report::{HeldOut, Tried};
-use super::search_clock::Spent;
-use super::search_outcome::Chosen;
+use super::search_clock::SearchClock;
+use super::search_outcome::SearchOutcome;
 use super::thresholds::thresholds;
-use super::validation::{PARTS, Scored, Setting, Trial, together};
+use super::validation::{Components, PARTS, Setting, Validation, together};
 use crate::data::{Dataset, Examples};
 use crate::embed::Method;
 use crate::io::checkpoint::Json;
@@ -54,7 +54,7 @@ pub(super) fn search(
     params: &TrainParams,
     tuning: &Tuning,
     run: &mut Run<'_>,
-) -> Result<Chosen> {
+) -> Result<SearchOutcome> {
     let chosen = search_once(data, groups, params, tuning, run)?;
     // Scores that were kept and cannot be read, as after a power cut, are found by searching again.
     let again = || {
@@ -72,12 +72,12 @@ fn search_once(
     params: &TrainParams,
     tuning: &Tuning,
     run: &mut Run<'_>,
-) -> Result<Option<Chosen>> {
+) -> Result<Option<SearchOutcome>> {
     let shape = data.shape();
     let mut search = Search {
         params,
         tuning,
-        spent: Spent::default(),
+        spent: SearchClock::default(),
         attempts: 0,
         trials: Vec::new(),
         tried: Vec::new(),
@@ -99,8 +99,8 @@ fn search_once(
         head_ridge: params.head_ridge(features.is_some()),
         features,
     };
-    if params.untried(shape, tuning) {
-        return Ok(Some(Chosen::untried(setting, params, shape.c)));
+    if params.skips_search(shape, tuning) {
+        return Ok(Some(SearchOutcome::skips_search(setting, params, shape.c)));
     }
     let choice = tuning.chooses();
     let rotations = if choice { rotations(shape.n) } else { 1 };
@@ -108,7 +108,7 @@ fn search_once(
         if search.trials.len() == rotations {
             break;
         }
-        let mut trial = Trial::new(data, params, groups, rotation)?;
+        let mut trial = Validation::new(data, params, groups, rotation)?;
         if !trial.is_hollow() {
             trial.find(&setting, run)?;
             search.trials.push(trial);
@@ -164,10 +164,10 @@ fn quick(features: FeatureParams) -> FeatureParams {
 struct Search<'a> {
     params: &'a TrainParams,
     tuning: &'a Tuning,
-    spent: Spent,
+    spent: SearchClock,
     /// Settings whose trial was begun: what their pieces are named by.
     attempts: usize,
-    trials: Vec<Trial<'a>>,
+    trials: Vec<Validation<'a>>,
     tried: Vec<Tried>,
     best: Option<BestSetting>,
     cut_short: bool,
@@ -235,7 +235,7 @@ impl Search<'_> {
         });
         let quality = held_out.quality(self.single);
         let is_best = self.best.as_ref().is_none_or(|best| quality > best.held_out.quality(self.single) + GAIN);
-        let blended = |scored: &Vec<Scored>| scored.iter().map(|scored| scored.blended(blend)).collect::<Vec<_>>();
+        let blended = |scored: &Vec<Components>| scored.iter().map(|scored| scored.combined(blend)).collect::<Vec<_>>();
         let scores = scored.as_ref().filter(|_| is_best).map(blended);
         if let Some(scores) = &scores {
             run.keep(BEST, attempt as u64 + 1, scores)?;
@@ -251,7 +251,7 @@ impl Search<'_> {
     }
 
     /// The blend that is best over all trials, and how good it is.
-    fn best_blend(&self, scored: &[Scored]) -> (f32, HeldOut) {
+    fn best_blend(&self, scored: &[Components]) -> (f32, HeldOut) {
         let least_squares = self.params.head == HeadKind::LeastSquares;
         let blends = match self.tuning.blend && !least_squares {
             true => &BLENDS[..],
@@ -392,7 +392,7 @@ impl Search<'_> {
     }
 
     /// Probabilities and thresholds from what the best settings made of the examples that decide.
-    fn finish(self, run: &mut Run<'_>) -> Result<Option<Chosen>> {
+    fn finish(self, run: &mut Run<'_>) -> Result<Option<SearchOutcome>> {
         let Search { mut trials, tried, best, cut_short, params, .. } = self;
         let BestSetting { setting, blend, held_out, attempt, scores } = best.expect("a setting was tried");
         let scores = match scores {
@@ -405,6 +405,6 @@ impl Search<'_> {
         let thresholds = thresholds(&calibration, all, truth.view())?;
         let faithful = trials[0].is_crossed();
         let start = Some(std::mem::replace(&mut trials[0].basis, Matrix::zeros(0, 0)));
-        Ok(Some(Chosen { setting, blend, held_out, calibration, thresholds, start, tried, cut_short, faithful }))
+        Ok(Some(SearchOutcome { setting, blend, held_out, calibration, thresholds, start, tried, cut_short, faithful }))
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 /// Time that a search took, over all runs that worked on it.
-pub(super) struct Spent {
+pub(super) struct SearchClock {
     /// Seconds of the runs before, and of this one until `since`.
     before: f64,
     since: Instant,
@@ -11,13 +11,13 @@ pub(super) struct Spent {
     pub asked: usize,
 }
 
-impl Default for Spent {
-    fn default() -> Spent {
-        Spent { before: 0.0, since: Instant::now(), asked: 0 }
+impl Default for SearchClock {
+    fn default() -> SearchClock {
+        SearchClock { before: 0.0, since: Instant::now(), asked: 0 }
     }
 }
 
-impl Spent {
+impl SearchClock {
     /// Seconds in all.
     pub fn seconds(&self) -> f64 {
         self.before + self.since.elapsed().as_secs_f64()

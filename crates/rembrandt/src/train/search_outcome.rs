@@ -10,7 +10,7 @@ use crate::linalg::matrix::Matrix;
 use crate::score::head::Calibration;
 
 /// What the search found.
-pub(super) struct Chosen {
+pub(super) struct SearchOutcome {
     pub setting: Setting,
     pub blend: f32,
     pub held_out: HeldOut,
@@ -25,10 +25,10 @@ pub(super) struct Chosen {
     pub faithful: bool,
 }
 
-impl Chosen {
+impl SearchOutcome {
     /// A setting that was taken as it is.
-    pub fn untried(setting: Setting, params: &TrainParams, c: usize) -> Chosen {
-        Chosen {
+    pub fn skips_search(setting: Setting, params: &TrainParams, c: usize) -> SearchOutcome {
+        SearchOutcome {
             setting,
             blend: params.blend,
             held_out: HeldOut::default(),
@@ -42,18 +42,18 @@ impl Chosen {
     }
 }
 
-impl Store for Chosen {
+impl Store for SearchOutcome {
     fn store(&self, out: &mut Writer<'_>) -> io::Result<()> {
-        let Chosen { setting, blend, held_out, calibration, tried, cut_short, faithful, .. } = self;
+        let SearchOutcome { setting, blend, held_out, calibration, tried, cut_short, faithful, .. } = self;
         let small = Json((setting, blend, held_out, calibration, tried, cut_short, faithful));
         (small, &self.thresholds, &self.start).store(out)
     }
 }
 
-impl Load for Chosen {
-    fn load(from: &mut Reader) -> io::Result<Chosen> {
+impl Load for SearchOutcome {
+    fn load(from: &mut Reader) -> io::Result<SearchOutcome> {
         let (Json(small), thresholds, start) = Load::load(from)?;
         let (setting, blend, held_out, calibration, tried, cut_short, faithful) = small;
-        Ok(Chosen { setting, blend, held_out, calibration, thresholds, start, tried, cut_short, faithful })
+        Ok(SearchOutcome { setting, blend, held_out, calibration, thresholds, start, tried, cut_short, faithful })
     }
 }

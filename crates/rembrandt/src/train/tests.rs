@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
-use super::validation::{Setting, Trial};
-use super::{HeadKind, TrainParams, Trained, Tuning};
+use super::validation::{Setting, Validation};
+use super::{HeadKind, TrainParams, TrainReport, Tuning};
 use crate::data::{Dataset, Examples, Rows, Shape};
 use crate::embed::Method;
 use crate::metrics::Propensity;
+use crate::model::{Model, Preprocessing};
 use crate::score::head::{FeatureParams, Folds, Head, Sampled};
-use crate::{Error, Run};
+use crate::score::ranker::Ranker;
+use crate::{Error, Result, Run};
 
 const D: usize = 60;
 const C: usize = 8;
@@ -43,8 +45,33 @@ fn data(n: usize) -> Dataset {
     Dataset::from_rows(&rows(n, |_| 0), D, C).unwrap()
 }
 
-fn fit(params: &TrainParams, data: &Dataset, tuning: &Tuning) -> Trained {
-    params.fit(data, tuning, &mut Run::default()).unwrap()
+fn try_fit(params: &TrainParams, data: &Dataset, tuning: &Tuning) -> Result<Model> {
+    params.fit(data, Preprocessing::AsIs, tuning, &mut Run::default())
+}
+
+fn fit(params: &TrainParams, data: &Dataset, tuning: &Tuning) -> Model {
+    try_fit(params, data, tuning).unwrap()
+}
+
+/// The report of a training, as the model keeps it.
+fn report(model: &Model) -> TrainReport {
+    serde_json::from_value(model.report().clone()).unwrap()
+}
+
+/// The parameters that were chosen.
+fn chosen(model: &Model) -> TrainParams {
+    serde_json::from_value(model.params().clone()).unwrap()
+}
+
+fn ranker(model: &Model) -> Option<&Ranker> {
+    model.contents().ranker.as_ref()
+}
+
+/// All of a model, as its file holds it.
+fn bytes(model: &Model) -> Vec<u8> {
+    let dir = tempfile::tempdir().unwrap();
+    model.save(dir.path().join("a")).unwrap();
+    std::fs::read(dir.path().join("a")).unwrap()
 }
 
 fn everything() -> Tuning {
@@ -73,9 +100,10 @@ fn training_is_the_same_for_any_number_of_threads() {
             pool.install(|| fit(&params, &data, &everything()))
         });
         for other in [two, five] {
-            assert_eq!((&one.head, &one.params, &one.report), (&other.head, &other.params, &other.report));
-            assert_eq!((&one.thresholds, &one.calibration), (&other.thresholds, &other.calibration));
-            assert_eq!(one.embedding.projection, other.embedding.projection);
+            assert_eq!((one.params(), one.report()), (other.params(), other.report()));
+            assert_eq!((one.thresholds(), one.calibration()), (other.thresholds(), other.calibration()));
+            assert_eq!(one.projection().bytes(), other.projection().bytes());
+            assert!(bytes(&one) == bytes(&other), "{kind:?}");
         }
     }
 }
@@ -87,10 +115,10 @@ fn what_decides_has_no_part_in_what_it_decides_on() {
     let groups: Vec<u32> = (0..n as u32).collect();
     let setting = Setting { k: 5, ridge: 1.0, spread: 0.0, head_ridge: 4.0, features: None };
     let scores = |params: &TrainParams, data: &Dataset, rotation: usize| {
-        let mut trial = Trial::new(data, params, &groups, rotation).unwrap();
+        let mut trial = Validation::new(data, params, &groups, rotation).unwrap();
         trial.find(&setting, &mut Run::default()).unwrap();
         let scored = trial.scores("tried-0", &setting, &mut Run::default()).unwrap();
-        (scored.blended(2.0), trial.precision(&scored, &[2.0]))
+        (scored.combined(2.0), trial.precision(&scored, &[2.0]))
     };
     for (rotation, params) in methods().iter().flat_map(|params| [(0, params), (1, params)]) {
         let parts = Folds { count: super::validation::PARTS, seed: super::validation::DIVISION, groups: Some(&groups) };
@@ -110,12 +138,15 @@ fn tuning_leaves_too_few_dimensions_behind() {
     let narrow = TrainParams { k: Some(2), ..start.clone() };
     let tuning = Tuning { budget: Duration::from_secs(3600), k: true, ..Tuning::off() };
     let (stay, tuned) = (fit(&narrow, &data, &Tuning::off()), fit(&narrow, &data, &tuning));
-    assert_eq!((stay.params.k, stay.report.tried.len()), (Some(2), 1));
-    assert_eq!(tuned.params.k, Some(8), "{:?}", tuned.report.tried);
-    assert!(tuned.report.held_out.p1 > stay.report.held_out.p1 + 0.2);
-    assert!(!tuned.report.cut_short);
-    let hurried = fit(&narrow, &data, &Tuning { budget: Duration::ZERO, ..tuning });
-    assert!(hurried.report.cut_short && hurried.report.tried.len() == 1);
+    assert_eq!((stay.shape().k, tuned.shape().k), (2, 8));
+    let (stay_k, tuned_k) = (chosen(&stay).k, chosen(&tuned).k);
+    let (stay, tuned) = (report(&stay), report(&tuned));
+    assert_eq!((stay_k, stay.tried.len()), (Some(2), 1));
+    assert_eq!(tuned_k, Some(8), "{:?}", tuned.tried);
+    assert!(tuned.held_out.p1 > stay.held_out.p1 + 0.2);
+    assert!(!tuned.cut_short);
+    let hurried = report(&fit(&narrow, &data, &Tuning { budget: Duration::ZERO, ..tuning }));
+    assert!(hurried.cut_short && hurried.tried.len() == 1);
 }
 
 #[test]
@@ -133,9 +164,10 @@ fn tuning_spreads_dimensions_over_many_equal_labels() {
     let params = TrainParams { k: Some(6), ridge: Some(0.1), ..TrainParams::new(HeadKind::Softmax) };
     let tuning = Tuning { budget: Duration::from_secs(3600), spread: true, ..Tuning::off() };
     let (plain, tuned) = (fit(&params, &data, &Tuning::off()), fit(&params, &data, &tuning));
-    assert_eq!((plain.params.embedding.spread, tuned.params.embedding.spread), (0.0, 1.0));
-    assert!(tuned.report.held_out.p1 > plain.report.held_out.p1 + 0.2, "{:?}", tuned.report.tried);
-    assert_eq!(tuned.report.tried.iter().map(|t| t.spread).collect::<Vec<_>>(), [0.0, 1.0, 0.5]);
+    assert_eq!((chosen(&plain).embedding.spread, chosen(&tuned).embedding.spread), (0.0, 1.0));
+    let (plain, tuned) = (report(&plain), report(&tuned));
+    assert!(tuned.held_out.p1 > plain.held_out.p1 + 0.2, "{:?}", tuned.tried);
+    assert_eq!(tuned.tried.iter().map(|t| t.spread).collect::<Vec<_>>(), [0.0, 1.0, 0.5]);
 }
 
 #[test]
@@ -154,9 +186,11 @@ fn every_kind_of_head_learns() {
     ];
     for params in kinds {
         let trained = fit(&params, &data, &Tuning::off());
-        assert!(trained.report.held_out.p1 > 0.9, "{params:?}: {:?}", trained.report.held_out);
-        assert!(trained.thresholds.iter().all(|t| (0.0..=1.0).contains(t)));
-        assert_eq!(trained.counts.iter().sum::<u64>(), data.nnz(crate::Side::Y));
+        let held_out = report(&trained).held_out;
+        assert!(held_out.p1 > 0.9, "{params:?}: {held_out:?}");
+        assert!(trained.thresholds().iter().all(|t| (0.0..=1.0).contains(t)));
+        assert_eq!(trained.training_stats().counts.iter().sum::<u64>(), data.nnz(crate::Side::Y));
+        assert_eq!((trained.training_stats().examples, trained.shape().c, trained.added()), (600, C, 0));
     }
 }
 
@@ -169,16 +203,16 @@ fn every_method_learns_and_keeps_what_it_needs() {
         // Eight random rows in eight dimensions are not orthogonal, and only a head that is trained mends that.
         let random = [Method::Cs, Method::CsOmp].contains(&params.method);
         let least = if random && params.head == HeadKind::LeastSquares { 0.8 } else { 0.9 };
-        assert!(trained.report.held_out.p1 > least, "{name}: {:?}", trained.report.held_out);
-        assert_eq!(trained.params.method, params.method);
+        let held_out = report(&trained).held_out;
+        assert!(held_out.p1 > least, "{name}: {held_out:?}");
+        assert_eq!(chosen(&trained).method, params.method);
         // The head that is kept gives scores as good as those of the trial.
-        let h = crate::score::head::project(&trained.embedding, data.features().unwrap().view());
-        let scores = trained.head.scores(&trained.embedding.labels, h.view());
+        let scores = trained.scores(&data.features().unwrap()).unwrap();
         let truth = data.labels().unwrap();
         let hit = |i: &usize| truth.view().row(*i).0.contains(&crate::metrics::rank(scores.row(*i), 1)[0]);
         let hits = (0..600).filter(hit).count();
         assert!(hits as f64 > least * 600.0, "{name}: {hits}");
-        assert_eq!(trained.params.atoms, (params.method == Method::CsOmp).then_some(2), "{name}");
+        assert_eq!(chosen(&trained).atoms, (params.method == Method::CsOmp).then_some(2), "{name}");
     }
 }
 
@@ -196,9 +230,8 @@ fn labels_that_most_examples_have_are_ranked_by_the_mean() {
     for method in [Method::Pca, Method::Plst, Method::Cplst] {
         let params = TrainParams { method, k: Some(2), ridge: Some(1e4), ..TrainParams::new(HeadKind::LeastSquares) };
         let trained = fit(&params, &data, &Tuning::off());
-        let h = crate::score::head::project(&trained.embedding, data.features().unwrap().view());
-        let scores = trained.head.scores(&trained.embedding.labels, h.view());
-        for (label, count) in trained.counts.iter().enumerate() {
+        let scores = trained.scores(&data.features().unwrap()).unwrap();
+        for (label, count) in trained.training_stats().counts.iter().enumerate() {
             let share = *count as f32 / 300.0;
             assert!((0..300).all(|i| (scores.row(i)[label] - share).abs() < 0.02), "{method:?}, label {label}");
         }
@@ -239,7 +272,7 @@ fn the_kind_follows_from_the_labels() {
 }
 
 #[test]
-fn fast_leaves_the_head_out_where_evidence_can_be_weighed() {
+fn fast_leaves_the_head_out_where_a_ranker_can_be_weighed() {
     let made = |n: usize| {
         let mut rows = Rows::new();
         for i in 0..n {
@@ -264,10 +297,12 @@ fn fast_leaves_the_head_out_where_evidence_can_be_weighed() {
     let params = TrainParams { k: Some(2), ..TrainParams::new(HeadKind::LeastSquares) }.fast(many.shape());
     assert_eq!(params.embedding.spread, 1.0);
     let trained = fit(&params, &many, &Tuning::within(Duration::ZERO));
-    assert_eq!(trained.report.held_out.p1, 1.0);
-    let (evidence, report) = (trained.evidence.unwrap(), trained.report.evidence.unwrap());
-    assert_eq!((report.gain, report.share, report.pairs), (evidence.gain, evidence.share, evidence.pairs()));
-    assert!(report.gain > 0.0 && report.nominated > 0 && trained.report.tried.is_empty());
+    let (ranker, report) = (ranker(&trained).unwrap(), report(&trained));
+    assert_eq!(report.held_out.p1, 1.0);
+    let told = report.ranker.unwrap();
+    let expected = (ranker.weight, ranker.association_weight, ranker.most, ranker.pairs());
+    assert_eq!((told.weight, told.association_weight, told.candidates, told.pairs), expected);
+    assert!(told.weight > 0.0 && told.candidates > 0 && report.tried.is_empty());
 }
 
 #[test]
@@ -288,8 +323,8 @@ fn propensities_lift_rare_labels() {
     let lifted = TrainParams { propensity: Some(Propensity::OTHER), ..plain.clone() };
     let train = |params: &TrainParams| {
         let trained = fit(params, &data, &Tuning::off());
-        let Head::Logistic { model, .. } = trained.head else { unreachable!("asked for independent labels") };
-        ([0, 1].map(|label| *model.weights.row(label).last().unwrap()), trained.thresholds)
+        let Head::Linear { weights } = trained.head() else { unreachable!("asked for independent labels") };
+        ([0, 1].map(|label| *weights.row(label).last().unwrap()), trained.thresholds().to_vec())
     };
     let ((plain, before), (lifted, after)) = (train(&plain), train(&lifted));
     assert!(after[1] > before[1], "{before:?} {after:?}");
@@ -299,9 +334,7 @@ fn propensities_lift_rare_labels() {
 #[test]
 fn bad_parameters_and_tiny_data_are_refused() {
     let params = TrainParams::new(HeadKind::Independent);
-    let refused = |params: &TrainParams, data: &Dataset| {
-        params.fit(data, &Tuning::off(), &mut Run::default()).unwrap_err().to_string()
-    };
+    let refused = |params: &TrainParams, data: &Dataset| try_fit(params, data, &Tuning::off()).unwrap_err().to_string();
     let one_fold = TrainParams { folds: 1, ..params.clone() };
     assert!(refused(&one_fold, &data(50)).starts_with("folds: one part"));
     let weights = TrainParams { label_weights: Some(vec![1.0; 3]), ..params.clone() };
@@ -316,23 +349,23 @@ fn bad_parameters_and_tiny_data_are_refused() {
         TrainParams { method: Method::CsOmp, k: Some(4), atoms: Some(5), ..TrainParams::new(HeadKind::LeastSquares) };
     assert_eq!(refused(&many, &data(50)), "atoms: 5 labels cannot be told apart in 4 dimensions");
     assert!(refused(&params, &data(1)).contains("1 examples are too few"), "{}", refused(&params, &data(1)));
-    let result = params.fit(&data(200), &Tuning::off(), &mut Run::watched(|_| false));
+    let result = params.fit(&data(200), Preprocessing::AsIs, &Tuning::off(), &mut Run::watched(|_| false));
     assert!(matches!(result, Err(Error::Cancelled)));
 }
 
 #[test]
 fn labels_are_sampled_where_all_of_them_would_take_too_long() {
-    let decided = |head, n: usize, c: usize| TrainParams::new(head).decided(Shape { n, d: 100_000, c }).sampled;
+    let sampled = |head, n: usize, c: usize| TrainParams::new(head).with_defaults(Shape { n, d: 100_000, c }).sampled;
     for head in [HeadKind::Softmax, HeadKind::Independent] {
-        assert_eq!(decided(head, 45_000, 4271), None);
-        assert_eq!(decided(head, 68_686, 24_565), None);
-        assert_eq!(decided(head, 587_537, 23_573), Some(Sampled::new(head.loss())));
-        assert_eq!(decided(head, 1_427_680, 54_515), Some(Sampled::new(head.loss())));
+        assert_eq!(sampled(head, 45_000, 4271), None);
+        assert_eq!(sampled(head, 68_686, 24_565), None);
+        assert_eq!(sampled(head, 587_537, 23_573), Some(Sampled::new(head.loss())));
+        assert_eq!(sampled(head, 1_427_680, 54_515), Some(Sampled::new(head.loss())));
         let own = Some(Sampled { labels: 3, ..Sampled::default() });
         let given = TrainParams { sampled: own, ..TrainParams::new(head) };
-        assert_eq!(given.decided(Shape { n: 10, d: 10, c: 10 }).sampled, own);
+        assert_eq!(given.with_defaults(Shape { n: 10, d: 10, c: 10 }).sampled, own);
     }
-    assert_eq!(decided(HeadKind::LeastSquares, 1_427_680, 54_515), None);
+    assert_eq!(sampled(HeadKind::LeastSquares, 1_427_680, 54_515), None);
 }
 
 #[test]
@@ -341,14 +374,14 @@ fn heads_on_sampled_labels_are_trained_and_told_of() {
     for head in [HeadKind::Softmax, HeadKind::Independent] {
         let whole = TrainParams::new(head);
         let sampled = TrainParams { sampled: Some(Sampled { labels: 4, ..Sampled::default() }), ..whole.clone() };
-        let fit = |params: &TrainParams| params.fit(&data, &Tuning::off(), &mut Run::default()).unwrap();
-        let (whole, sampled) = (fit(&whole), fit(&sampled));
-        let found = sampled.params.sampled.unwrap();
-        assert_eq!((found.labels, found.loss, found.ridge), (4, head.loss(), sampled.params.logistic.ridge));
-        assert!(sampled.report.head.is_none() && whole.report.head.is_some());
-        assert!(sampled.report.held_out.p1 > whole.report.held_out.p1 - 0.05, "{:?}", sampled.report.held_out);
+        let (whole, sampled) = (fit(&whole, &data, &Tuning::off()), fit(&sampled, &data, &Tuning::off()));
+        let found = chosen(&sampled).sampled.unwrap();
+        assert_eq!((found.labels, found.loss, found.ridge), (4, head.loss(), chosen(&sampled).logistic.ridge));
         // What does not sample says nothing of it.
-        assert!(serde_json::json!(whole.params).get("sampled").is_none());
+        assert!(whole.params().get("sampled").is_none());
+        let (whole, sampled) = (report(&whole), report(&sampled));
+        assert!(sampled.head.is_none() && whole.head.is_some());
+        assert!(sampled.held_out.p1 > whole.held_out.p1 - 0.05, "{:?}", sampled.held_out);
     }
 }
 
@@ -357,51 +390,61 @@ fn many_labels_get_lists_and_few_do_not() {
     let data = Dataset::from_rows(&rows(400, |_| 0), D, C).unwrap();
     for head in [HeadKind::Independent, HeadKind::Softmax, HeadKind::LeastSquares] {
         let usual = TrainParams { k: Some(6), ..TrainParams::new(head) };
-        let plain = usual.fit(&data, &Tuning::off(), &mut Run::default()).unwrap();
-        assert!(plain.shortlist.is_none() && plain.report.shortlist.is_none());
+        let plain = fit(&usual, &data, &Tuning::off());
+        assert!(plain.shortlist_width().is_none() && report(&plain).shortlist.is_none());
         let many = TrainParams { shortlist: Some(C), ..usual };
-        let trained = many.fit(&data, &Tuning::off(), &mut Run::default()).unwrap();
-        let report = trained.report.shortlist.unwrap();
-        assert!(report.used && trained.shortlist.is_some(), "{report:?}");
+        let trained = fit(&many, &data, &Tuning::off());
+        let report = report(&trained).shortlist.unwrap();
+        assert!(report.used && trained.shortlist_width().is_some(), "{report:?}");
         // All labels fit on a shortlist.
         let last = report.last().unwrap();
         assert_eq!((last.recall_of_scan, last.recall_of_labels), (1.0, 1.0));
         assert_eq!((last.p1, last.p5), (report.scan_p1, report.scan_p5));
-        assert_eq!(trained.head, plain.head);
+        assert_eq!(std::mem::discriminant(trained.head()), std::mem::discriminant(plain.head()));
+        let weights = |model: &Model| model.head().weights().map(|weights| weights.bytes().to_vec());
+        assert_eq!(weights(&trained), weights(&plain));
+        assert_eq!(trained.labels().bytes(), plain.labels().bytes());
     }
 }
 
-/// With two dimensions for all labels, each told by features of its own, evidence is what is left to go by.
+/// With two dimensions for all labels, each told by features of its own, a ranker is what is left to go by.
 #[test]
-fn evidence_is_added_where_it_helps() {
+fn a_ranker_is_added_where_it_helps() {
     let params = TrainParams { k: Some(2), ridge: Some(1.0), ..TrainParams::new(HeadKind::Independent) };
     let many = data(20_500);
-    let tuning = Tuning { evidence: true, ..Tuning::off() };
-    let (heard, deaf) = (fit(&params, &many, &tuning), fit(&params, &many, &Tuning::off()));
-    assert!(deaf.evidence.is_none() && deaf.params.evidence == 0.0);
-    let evidence = heard.evidence.unwrap();
-    assert!(evidence.gain > 0.0 && evidence.gain == heard.params.evidence);
+    let tuning = Tuning { ranker: true, ..Tuning::off() };
+    let (with, without) = (fit(&params, &many, &tuning), fit(&params, &many, &Tuning::off()));
+    assert!(ranker(&without).is_none() && chosen(&without).evidence == 0.0);
+    let found = ranker(&with).unwrap();
+    assert!(found.weight > 0.0 && found.weight == chosen(&with).evidence);
     // The features of a label say more of it than of others, and noise says little.
-    let view = evidence.view();
-    assert!(view.weight(0, 0) > 2.0 * view.weight(0, 3).max(view.weight(2 * C, 0)));
+    let says = |feature, label| found.contribution(feature, label);
+    assert!(says(0, 0) > 2.0 * says(0, 3).max(says(2 * C, 0)));
 
     // A head of least squares has a use for it too.
     let squares = TrainParams { head: HeadKind::LeastSquares, ..params.clone() };
-    let (heard, deaf) = (fit(&squares, &many, &tuning), fit(&squares, &many, &Tuning::off()));
-    assert!(heard.evidence.is_some_and(|evidence| evidence.gain > 0.0) && deaf.evidence.is_none());
-    assert!(heard.report.held_out.p1 > deaf.report.held_out.p1 + 0.1, "{:?}", heard.report.held_out);
+    let (with, without) = (fit(&squares, &many, &tuning), fit(&squares, &many, &Tuning::off()));
+    assert!(ranker(&with).is_some_and(|ranker| ranker.weight > 0.0) && ranker(&without).is_none());
+    let (with, without) = (report(&with).held_out, report(&without).held_out);
+    assert!(with.p1 > without.p1 + 0.1, "{with:?}");
 
     let given = fit(&TrainParams { evidence: 3.0, ..squares }, &data(400), &Tuning::off());
-    assert!(matches!(given.head, Head::Logistic { blend, .. } if blend > 0.0), "least squares are left out");
+    let (least_squares, Head::Linear { weights }) = (chosen(&given).blend, given.head()) else { panic!("{given:?}") };
+    assert!(least_squares > 0.0, "least squares are left out");
+    for label in 0..C {
+        let (weights, embedding) = (weights.row(label), given.labels().row(label));
+        let pairs = weights.iter().zip(embedding.iter().chain([&0.0]));
+        pairs.for_each(|(w, e)| assert!((w - least_squares * e).abs() <= 1e-6 * (1.0 + e.abs()), "{w} for {e}"));
+    }
 
-    // A gain that was given is taken, with few examples too, and other methods get none by themselves.
+    // A weight that was given is taken, with few examples too, and other methods get none by themselves.
     let given = TrainParams { evidence: 3.0, ..params.clone() };
-    assert_eq!(fit(&given, &data(400), &Tuning::off()).evidence.unwrap().gain, 3.0);
+    assert_eq!(ranker(&fit(&given, &data(400), &Tuning::off())).unwrap().weight, 3.0);
     let other = TrainParams { method: Method::Cs, ..params.clone() };
-    assert!(fit(&other, &data(400), &tuning).evidence.is_none());
+    assert!(ranker(&fit(&other, &data(400), &tuning)).is_none());
     let plain = TrainParams { method: Method::Plst, head: HeadKind::LeastSquares, ..given.clone() };
     for bad in [TrainParams { evidence: f32::NAN, ..params.clone() }, TrainParams { folds: 0, ..given }, plain] {
-        let error = bad.fit(&data(400), &Tuning::off(), &mut Run::default()).unwrap_err().to_string();
+        let error = try_fit(&bad, &data(400), &Tuning::off()).unwrap_err().to_string();
         assert!(error.starts_with("evidence: "), "{error}");
     }
 }

@@ -15,7 +15,8 @@ use crate::linalg::matrix::Matrix;
 use crate::linalg::topk::TopK;
 use crate::metrics::{precision_at, rank};
 use crate::score::head::{Decoder, FeatureParams, Folds, Inputs, RandomFeatures, Targets, add_intercept, out_of_fold};
-use crate::score::ranker::Nominated;
+use crate::score::ranker::Candidates;
+use crate::score::scorer::{add_least_squares, head_scores};
 use crate::{Rembrandt, Result, Run};
 use rayon::prelude::*;
 
@@ -64,7 +65,7 @@ impl Held {
 }
 
 /// One division, with what was computed for it last.
-pub(super) struct Trial<'a> {
+pub(super) struct Validation<'a> {
     /// What its pieces are named by.
     name: String,
     /// Bases found so far.
@@ -95,9 +96,9 @@ struct Projected {
     check: Matrix,
 }
 
-impl<'a> Trial<'a> {
+impl<'a> Validation<'a> {
     /// Divides the examples; `rotation` says which part decides. Nothing is fitted yet.
-    pub fn new(data: &Dataset, params: &'a TrainParams, groups: &[u32], rotation: usize) -> Result<Trial<'a>> {
+    pub fn new(data: &Dataset, params: &'a TrainParams, groups: &[u32], rotation: usize) -> Result<Validation<'a>> {
         let shape = data.shape();
         let sample = Folds { count: shape.n.div_ceil(MOST_EXAMPLES).max(1), seed: SAMPLE, groups: Some(groups) };
         let parts = Folds { count: PARTS, seed: DIVISION, groups: Some(groups) };
@@ -111,7 +112,7 @@ impl<'a> Trial<'a> {
         let fitted = |part: usize| part >= 2 || (part == 1 && (crossed || params.head == HeadKind::LeastSquares));
         let heads = |part: usize| part == 1 || (part >= 2 && crossed);
         let of_fit = || (0..shape.n).filter(|i| fitted(part(*i))).map(|i| groups[i]).collect();
-        Ok(Trial {
+        Ok(Validation {
             name: format!("trial-{rotation}"),
             finds: 0,
             params,
@@ -211,10 +212,10 @@ impl<'a> Trial<'a> {
     }
 
     /// Scores of the examples that decide, for what is to be blended: logistic and least squares. `tried` names the try.
-    pub fn scores(&mut self, tried: &str, setting: &Setting, run: &mut Run<'_>) -> Result<Scored> {
+    pub fn scores(&mut self, tried: &str, setting: &Setting, run: &mut Run<'_>) -> Result<Components> {
         let name = format!("{tried}.{}", self.name);
         if let Some((logistic, squares)) = run.find(&name, 0)? {
-            return Ok(Scored { logistic, squares });
+            return Ok(Components { logistic, squares });
         }
         let scored = self.compute_scores(&name, setting, run)?;
         run.keep(&name, 0, &(&scored.logistic, &scored.squares))?;
@@ -222,12 +223,12 @@ impl<'a> Trial<'a> {
         Ok(scored)
     }
 
-    fn compute_scores(&mut self, name: &str, setting: &Setting, run: &mut Run<'_>) -> Result<Scored> {
+    fn compute_scores(&mut self, name: &str, setting: &Setting, run: &mut Run<'_>) -> Result<Components> {
         let (k, atoms) = (setting.k, self.atoms);
         let projected = self.project(setting, run)?;
         let squares = projected.decoded(k, atoms);
         if self.params.head == HeadKind::LeastSquares {
-            return Ok(Scored { logistic: None, squares });
+            return Ok(Components { logistic: None, squares });
         }
         let Some(projected) = &self.projected else { unreachable!("just projected") };
         let (head, check) = (prefix(&projected.head, k), prefix(&projected.check, k));
@@ -241,18 +242,18 @@ impl<'a> Trial<'a> {
         let inputs = Inputs::new(head.view(), features.as_ref());
         let fitted = run.within(name, |run| self.params.fit_head(setting, Some(TOLERANCE), inputs, targets, run));
         let model = fitted?.0;
-        Ok(Scored { logistic: Some(model.scores(Inputs::new(check.view(), features.as_ref()))), squares })
+        Ok(Components { logistic: Some(model.scores(Inputs::new(check.view(), features.as_ref()))), squares })
     }
 
     /// Precision of the least-squares score alone with the first `k` dimensions, for the setting projected last.
     pub fn precision_of_squares(&mut self, setting: &Setting, run: &mut Run<'_>) -> Result<HeldOut> {
         let atoms = self.atoms;
         let squares = self.project(setting, run)?.decoded(setting.k, atoms);
-        Ok(self.precision(&Scored { logistic: None, squares }, &[0.0])[0])
+        Ok(self.precision(&Components { logistic: None, squares }, &[0.0])[0])
     }
 
     /// How good the scores of the examples that decide are, for each of some blends.
-    pub fn precision(&self, scored: &Scored, blends: &[f32]) -> Vec<HeldOut> {
+    pub fn precision(&self, scored: &Components, blends: &[f32]) -> Vec<HeldOut> {
         scored.precision(self.check.labels.view(), self.check.weights.as_deref(), blends)
     }
 }
@@ -276,21 +277,22 @@ impl Projected {
     /// Scores of the examples that decide from the first `k` dimensions and the embedding of the labels alone.
     fn decoded(&self, k: usize, atoms: usize) -> Matrix {
         let labels = prefix(&self.labels, k);
-        Decoder { labels: &labels, means: self.means.as_ref(), atoms }.scores(prefix(&self.check, k).view())
+        let head = Decoder { labels: &labels, means: self.means.as_ref(), atoms }.head();
+        head_scores(&labels.into(), &head, &prefix(&self.check, k))
     }
 }
 
 /// What a setting makes of the examples that decide.
-pub(super) struct Scored {
+pub(super) struct Components {
     pub logistic: Option<Matrix>,
     pub squares: Matrix,
 }
 
-impl Scored {
+impl Components {
     /// logistic + blend·least squares; the latter alone where there is no logistic head.
-    pub fn blended(&self, blend: f32) -> Matrix {
+    pub fn combined(&self, blend: f32) -> Matrix {
         let mut scores = Matrix::zeros(self.squares.rows(), self.squares.cols());
-        (0..scores.rows()).for_each(|i| self.blend_row(i, blend, scores.row_mut(i)));
+        (0..scores.rows()).for_each(|i| self.combine_row(i, blend, scores.row_mut(i)));
         scores
     }
 
@@ -303,7 +305,7 @@ impl Scored {
     /// is what the examples nominate: the same labels by all kinds.
     pub fn precision_beside(
         &self,
-        (said, gains): (&[Vec<Nominated>], &[f32]),
+        (said, gains): (&[Vec<Candidates>], &[f32]),
         labels: CsrRef<'_>,
         weights: Option<&[f32]>,
         blends: &[f32],
@@ -316,7 +318,7 @@ impl Scored {
             let mut row = vec![0.0; self.squares.cols()];
             let mut found = vec![[0.0; 3]; said.len() * gains.len() * blends.len()];
             for (b, blend) in blends.iter().enumerate() {
-                self.blend_row(i, *blend, &mut row);
+                self.combine_row(i, *blend, &mut row);
                 // A gain moves only what is nominated, so all others are ranked once.
                 let take = |(label, _): &(u32, f32)| std::mem::replace(&mut row[*label as usize], f32::NEG_INFINITY);
                 let moved: Vec<f32> = said[0].iter().map(take).collect();
@@ -340,10 +342,13 @@ impl Scored {
         (0..said.len() * gains.len() * blends.len()).map(held_out).collect()
     }
 
-    fn blend_row(&self, i: usize, blend: f32, out: &mut [f32]) {
-        out.copy_from_slice(self.squares.row(i));
-        if let Some(logistic) = &self.logistic {
-            out.iter_mut().zip(logistic.row(i)).for_each(|(s, l)| *s = l + blend * *s);
+    fn combine_row(&self, i: usize, blend: f32, out: &mut [f32]) {
+        match &self.logistic {
+            Some(logistic) => {
+                out.copy_from_slice(logistic.row(i));
+                add_least_squares(out, blend, self.squares.row(i));
+            }
+            None => out.copy_from_slice(self.squares.row(i)),
         }
     }
 }
@@ -356,7 +361,7 @@ fn prefix(matrix: &Matrix, k: usize) -> Matrix {
 }
 
 /// Scores and true labels of all examples that decided.
-pub(super) fn together(scores: &[Matrix], trials: &[Trial<'_>]) -> (Matrix, Csr) {
+pub(super) fn together(scores: &[Matrix], trials: &[Validation<'_>]) -> (Matrix, Csr) {
     let cols = scores[0].cols();
     let all: Vec<f32> = scores.iter().flat_map(|s| s.as_slice()).copied().collect();
     let mut truth = Csr::new(true);

@@ -2,8 +2,9 @@
 
 use indicatif::BinaryBytes;
 use rembrandt::data::featurizer::{FeaturizerParams, Weighting};
-use rembrandt::model::{HeadKind, Model, Names, Precision, Preprocessing};
-use rembrandt::score::head::Loss;
+use rembrandt::linalg::table::Precision;
+use rembrandt::model::{Model, Names, Preprocessing};
+use rembrandt::score::head::{Head, Loss};
 use rembrandt::score::shortlist::ShortlistReport;
 use rembrandt::train::{TrainParams, TrainReport};
 use serde::Deserialize;
@@ -24,7 +25,7 @@ fn json_result(model: &Model, bytes: u64) -> Value {
     json!({
         "kind": "model",
         "n": background.examples, "d": shape.d, "c": shape.c, "k": shape.k, "added": model.added(),
-        "head": model.head(), "preprocessing": preprocessing_json(model.preprocessing()),
+        "head": head_json(model), "preprocessing": preprocessing_json(model.preprocessing()),
         "shortlist": model.shortlist_width(),
         "calibration": model.calibration(), "precision": model.precision(),
         "label_names": model.label_names().is_some(), "feature_names": model.feature_names().is_some(),
@@ -81,7 +82,7 @@ fn text(model: &Model, bytes: u64) -> String {
     }
     if let Ok(report) = report {
         rows.push(("held out", train::estimate(&report.held_out)));
-        rows.extend(report.evidence.as_ref().map(train::evidence));
+        rows.extend(report.ranker.as_ref().map(train::ranker));
         rows.extend(train::tried(&report.tried));
         if report.cut_short {
             rows.push(("tuning", "cut short by its budget".to_owned()));
@@ -91,16 +92,28 @@ fn text(model: &Model, bytes: u64) -> String {
     facts(&rows)
 }
 
-fn head(model: &Model) -> String {
-    match model.head() {
-        HeadKind::LeastSquares => "least squares".to_owned(),
-        HeadKind::Pursuit { .. } => "matching pursuit".to_owned(),
-        HeadKind::Linear => "linear".to_owned(),
-        HeadKind::RandomFeatures { .. } => "on random features".to_owned(),
-        HeadKind::Trees { method } => {
-            let summary = model.trees().map_or_else(String::new, |trees| train::trees::words(&trees.summary()));
-            format!("none: {} ({summary})", json!(method).as_str().unwrap_or("trees"))
+fn head_json(model: &Model) -> Value {
+    match (model.trees(), model.head()) {
+        (Some(trees), _) => json!({"kind": "trees", "method": trees.method()}),
+        (None, Head::LeastSquares) => json!({"kind": "least-squares"}),
+        (None, Head::Pursuit { atoms }) => json!({"kind": "pursuit", "atoms": atoms}),
+        (None, Head::Linear { .. }) => json!({"kind": "linear"}),
+        (None, Head::RandomFeatures { least_squares, .. }) => {
+            json!({"kind": "random-features", "least_squares": least_squares})
         }
+    }
+}
+
+fn head(model: &Model) -> String {
+    if let Some(trees) = model.trees() {
+        let summary = train::trees::words(&trees.summary());
+        return format!("none: {} ({summary})", json!(trees.method()).as_str().unwrap_or("trees"));
+    }
+    match model.head() {
+        Head::LeastSquares => "least squares".to_owned(),
+        Head::Pursuit { .. } => "matching pursuit".to_owned(),
+        Head::Linear { .. } => "linear".to_owned(),
+        Head::RandomFeatures { .. } => "on random features".to_owned(),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use indicatif::{BinaryBytes, HumanCount};
-use rembrandt::model::{ModelParts, Precision};
+use rembrandt::model::Model;
 use rembrandt::tree::TreeParams;
 use rembrandt::{Examples, Run};
 use serde_json::{Value, json};
@@ -32,7 +32,7 @@ pub(super) fn grow(params: &TreeParams, task: Task<'_>, display: &mut Display) -
     let seconds = vec![("growing", began.elapsed().as_secs_f64())];
     let (summary, method) = (grown.summary(), json!(grown.method()));
     let written = json!({"trees": summary});
-    ModelParts::of_trees(grown, data, preprocessing, json!(params), written)?.save(&args.output, Precision::F32)?;
+    Model::from_trees(grown, data, preprocessing, json!(params), written)?.save(&args.output)?;
     resume.finish(display);
     let Value::Object(json) = json!({"method": method, "params": params, "trees": summary}) else {
         unreachable!("it was written as an object")

@@ -31,7 +31,7 @@ fn planted(each: usize, seed: u64) -> Rows {
 }
 
 /// A model trained on the examples, with labels beyond `labels` kept from it.
-fn trained(rows: &Rows, labels: u32, center: bool) -> ModelParts {
+fn trained(rows: &Rows, labels: u32, center: bool) -> Contents {
     let mut known = Rows::new();
     let n = rows.x.rows();
     known.x.extend_rows(rows.x.view(), 0, n);
@@ -53,25 +53,26 @@ fn trained(rows: &Rows, labels: u32, center: bool) -> ModelParts {
         let product = |i: usize| (f64::from(h.row(i)[a]) - mean[a]) * (f64::from(h.row(i)[b]) - mean[b]);
         ((0..n).map(product).sum::<f64>() / n as f64) as f32
     });
-    ModelParts {
+    Contents {
         preprocessing: Preprocessing::AsIs,
-        labels: embedding.labels,
-        projection: embedding.projection,
+        labels: embedding.labels.into(),
+        projection: embedding.projection.into(),
         intercept: embedding.intercept,
         spectrum: embedding.spectrum,
         head: Head::LeastSquares,
         shortlist: None,
-        evidence: None,
+        ranker: None,
         trees: None,
         calibration: Calibration { loss: Loss::Independent, scale: 8.0, shift: -4.0 },
         thresholds: vec![0.5; labels as usize],
-        background: TrainingStats {
+        stats: TrainingStats {
             examples: n as u64,
             counts,
             mean: mean.iter().map(|v| *v as f32).collect(),
             covariance,
             words: [false, false],
         },
+        added_weights: Matrix::zeros(0, 1),
         label_names: None,
         feature_names: None,
         params: json!({}),
@@ -94,8 +95,10 @@ fn a_label_added_again_lands_where_it_was() {
         let model = saved.open();
         let next = saved.dir.path().join("next");
         for label in 0..10 {
-            model.add_label("again", of_label(&rows, label, 40).view()).unwrap().save(&next).unwrap();
+            let more = model.add_label("again", of_label(&rows, label, 40).view()).unwrap();
+            more.save(&next).unwrap();
             let near = Model::open(&next).unwrap().neighbors(10, 2).unwrap();
+            assert_eq!(more.neighbors(10, 2).unwrap(), near);
             assert_eq!(near[0].id, label as usize, "{near:?}, centred: {center}");
             assert!(near[0].cosine > 0.95 && near[0].cosine > near[1].cosine + 0.1, "{near:?}, centred: {center}");
         }
@@ -109,13 +112,18 @@ fn a_label_that_training_never_saw_is_recognised() {
         let saved = save(&trained(&rows, 9, center), Precision::F32);
         for (examples, wanted) in [(1, 0.8), (5, 0.9), (40, 0.95)] {
             let next = saved.dir.path().join("next");
-            let update = saved.open();
-            let update = update.add_label("3-4", of_label(&rows, 9, examples).view()).unwrap();
-            assert_eq!(update.examples(), examples as u64);
-            update.save(&next).unwrap();
+            let more = saved.open().add_label("3-4", of_label(&rows, 9, examples).view()).unwrap();
+            more.save(&next).unwrap();
             let model = Model::open(&next).unwrap();
+            for model in [&more, &model] {
+                assert_eq!(
+                    (model.shape().c, model.added(), model.training_stats().counts[9]),
+                    (10, 1, examples as u64)
+                );
+            }
             let only = PredictOptions { labels: Some(vec![9]), ..PredictOptions::top(1) };
-            let found = model.predictor(only).unwrap().predict(new.x.view()).unwrap();
+            let found = model.predictor(only.clone()).unwrap().predict(new.x.view()).unwrap();
+            assert_eq!(more.predictor(only).unwrap().predict(new.x.view()).unwrap(), found);
             let of = |held: bool| {
                 let rows = (0..400).filter(move |i| (i % 10 == 9) == held);
                 rows.map(|i| found.probabilities(i)[0]).collect::<Vec<_>>()
@@ -139,10 +147,15 @@ fn nothing_changes_for_the_labels_that_were_there() {
         let (model, before) = (saved.open(), all(&saved.open()));
         let first = model.add_label("first", rows(x.view(), 0, 3).view()).unwrap();
         first.save(&path).unwrap();
+        // The model that it was added to is what it was.
+        assert_eq!((model.shape().c, model.added()), (300, 0));
+        assert_eq!(all(&model), before, "{kind}");
         // Onto the file that is open.
         let one = Model::open(&path).unwrap();
-        one.add_label("second", rows(x.view(), 5, 6).view()).unwrap().save(&path).unwrap();
+        let second = one.add_label("second", rows(x.view(), 5, 6).view()).unwrap();
+        second.save(&path).unwrap();
         let two = Model::open(&path).unwrap();
+        assert_eq!((all(&first), all(&second)), (all(&one), all(&two)), "{kind}");
         assert_eq!((two.shape().c, two.added(), two.precision()), (302, 2, precision));
         assert_eq!((two.label_name(300), two.find_label("second").unwrap()), ("first".to_owned(), 301));
         assert_eq!(two.training_stats().counts[300..], [3, 1]);
@@ -172,15 +185,15 @@ fn the_log_odds_are_those_of_the_discriminant() {
     let path = saved.dir.path().join("next");
     saved.open().add_label("new", x.view()).unwrap().save(&path).unwrap();
     let model = Model::open(&path).unwrap();
-    let h = model.place(model.prepare(x.view()).unwrap().view());
-    let background = &parts.background;
-    let mean = |j: usize| f64::from(background.mean[j]);
+    let h = model.project(model.prepare(x.view()).unwrap().view());
+    let stats = &parts.stats;
+    let mean = |j: usize| f64::from(stats.mean[j]);
     let shrunk: Vec<f64> =
         (0..5).map(|j| (mean(j) + (0..4).map(|i| f64::from(h.row(i)[j])).sum::<f64>()) / 5.0).collect();
-    let weights: Vec<f64> = model.added_weights().row(0).iter().map(|w| f64::from(*w)).collect();
-    let ridge = 0.1 * (0..5).map(|j| f64::from(background.covariance.row(j)[j])).sum::<f64>() / 5.0;
+    let weights: Vec<f64> = model.contents().added_weights.row(0).iter().map(|w| f64::from(*w)).collect();
+    let ridge = 0.1 * (0..5).map(|j| f64::from(stats.covariance.row(j)[j])).sum::<f64>() / 5.0;
     for i in 0..5 {
-        let product: f64 = (0..5).map(|j| f64::from(background.covariance.row(i)[j]) * weights[j]).sum();
+        let product: f64 = (0..5).map(|j| f64::from(stats.covariance.row(i)[j]) * weights[j]).sum();
         assert!((product + ridge * weights[i] - (shrunk[i] - mean(i))).abs() < 1e-5);
     }
     let middle: f64 = (0..5).map(|j| weights[j] * 0.5 * (shrunk[j] + mean(j))).sum();
@@ -222,7 +235,10 @@ fn bad_names_and_examples_are_refused() {
     let saved = save(&parts, Precision::F32);
     let model = saved.open();
     assert!(model.add_label("7", x.view()).is_err());
-    model.add_label("8", x.view()).unwrap().save(&saved.path).unwrap();
-    let model = saved.open();
-    assert_eq!((model.find_label("8").unwrap(), model.find_label("3").unwrap(), &*model.label_name(0)), (8, 3, "0"));
+    let more = model.add_label("8", x.view()).unwrap();
+    more.save(&saved.path).unwrap();
+    for model in [more, saved.open()] {
+        let found = (model.find_label("8").unwrap(), model.find_label("3").unwrap(), &*model.label_name(0));
+        assert_eq!(found, (8, 3, "0"));
+    }
 }

@@ -16,13 +16,12 @@ fn shares_add_up_to_the_prediction() {
                 for (label, p) in found.row(i).take(3) {
                     let why = model.explain(one.view(), label as usize).unwrap();
                     assert_eq!((why.label, why.probability), (label as usize, p), "{kind}");
-                    assert_eq!(why.exact, !["random-features", "random-features+evidence", "pursuit"].contains(&kind));
-                    assert!(why.nominated == 0.0 || kind == "ilr+evidence", "{kind}");
-                    let sum =
-                        why.base + why.nominated + why.contributions.iter().map(|(_, _, share)| share).sum::<f64>();
+                    assert_eq!(why.exact, !["random-features", "random-features+ranker", "pursuit"].contains(&kind));
+                    assert!(why.candidate == 0.0 || kind == "ilr+ranker", "{kind}");
+                    let sum = why.base + why.candidate + why.into_iter().map(|c| c.log_odds).sum::<f64>();
                     assert!((sum - why.log_odds).abs() < 1e-9);
-                    let mut named: Vec<usize> = why.contributions.iter().map(|(id, _, _)| *id as usize).collect();
-                    assert!(why.contributions.is_sorted_by(|a, b| a.2.abs() >= b.2.abs()));
+                    let mut named: Vec<usize> = why.contributions.iter().map(|c| c.feature as usize).collect();
+                    assert!(why.contributions.is_sorted_by(|a, b| a.log_odds.abs() >= b.log_odds.abs()));
                     named.sort_unstable();
                     assert_eq!(named, ids);
                     let share = |log: f64| match model.calibration().loss {
@@ -44,18 +43,18 @@ fn shares_add_up_to_the_prediction() {
 
 #[test]
 fn without_a_feature_the_log_odds_lose_its_share() {
-    for kind in ["ilr", "random-features", "ilr+evidence"] {
+    for kind in ["ilr", "random-features", "ilr+ranker"] {
         let model = save(&parts(kind, 20), Precision::F32).open();
         let x = model.prepare(rows(examples(1, 8).view(), 0, 1).view()).unwrap();
         let why = model.explain(x.view(), 4).unwrap();
-        let (id, value, share) = why.contributions[0];
-        assert!(x.view().entries(0).any(|entry| entry == (id as usize, value)));
+        let first = why.contributions[0];
+        assert!(x.view().entries(0).any(|entry| entry == (first.feature as usize, first.value)));
         let mut without = Csr::new(false);
-        let others = x.view().entries(0).filter(|entry| entry.0 != id as usize);
+        let others = x.view().entries(0).filter(|entry| entry.0 != first.feature as usize);
         others.for_each(|(id, value)| without.push(id as u32, value));
         without.end_row();
         let less = model.explain(without.view(), 4).unwrap();
-        assert!((why.log_odds - less.log_odds - share).abs() < 1e-5, "{kind}");
+        assert!((why.log_odds - less.log_odds - first.log_odds).abs() < 1e-5, "{kind}");
     }
 }
 

@@ -48,7 +48,7 @@ fn only_what_older_readers_would_misread_has_a_newer_version() {
         let text = String::from_utf8_lossy(&bytes);
         let version = match kind {
             "pursuit" => 2,
-            _ if kind.ends_with("evidence") => 4,
+            _ if kind.ends_with("ranker") => 4,
             _ => 1,
         };
         assert!(text.contains(&format!("\"format_version\":\"{version}\"")), "{kind}");
@@ -67,14 +67,18 @@ fn what_is_saved_is_opened_and_always_the_same_bytes() {
             let shape = model.shape();
             assert_eq!((shape.d, shape.c, shape.k), (parts.projection.rows(), 12, 5));
             assert_eq!((model.intercept(), model.spectrum()), (&parts.intercept[..], &parts.spectrum[..]));
-            assert_eq!((model.thresholds(), model.training_stats()), (&parts.thresholds[..], &parts.background));
+            assert_eq!((model.thresholds(), model.training_stats()), (&parts.thresholds[..], &parts.stats));
             assert_eq!((model.params(), model.report()), (&parts.params, &parts.report));
             assert_eq!((model.calibration(), model.precision()), (parts.calibration, precision));
-            assert_eq!(model.label_names().unwrap().iter().collect::<Vec<_>>(), *parts.label_names.as_ref().unwrap());
+            assert_eq!(
+                (model.label_names(), model.feature_names()),
+                (parts.label_names.as_ref(), parts.feature_names.as_ref())
+            );
             assert_eq!((model.label_name(3), model.find_label("label 3").unwrap()), ("label 3".to_owned(), 3));
             if precision == Precision::F32 {
-                assert_eq!(model.labels().view().unwrap().as_slice(), parts.labels.as_slice());
-                assert_eq!(model.projection().view().unwrap().as_slice(), parts.projection.as_slice());
+                assert_eq!(model.labels().bytes(), parts.labels.bytes());
+                assert_eq!(model.projection().bytes(), parts.projection.bytes());
+                assert_eq!(model.head().weights().map(Table::bytes), parts.head.weights().map(Table::bytes));
             }
         }
     }
@@ -172,29 +176,49 @@ fn tensors_off_their_alignment_are_refused() {
 
 #[test]
 fn parts_that_contradict_each_other_are_refused() {
-    let dir = tempfile::tempdir().unwrap();
-    let save = |change: &dyn Fn(&mut ModelParts)| {
-        let mut parts = parts("ilr", 4);
+    let refused = |kind: &str, change: &dyn Fn(&mut Contents)| {
+        let mut parts = parts(kind, 4);
         change(&mut parts);
-        parts.save(dir.path().join("a"), Precision::F32).unwrap_err().to_string()
+        Model::new(parts).unwrap_err().to_string()
     };
+    let wrong = |change: &dyn Fn(&mut Contents)| refused("ilr", change);
     let fit = |name: &str| format!("{name}: does not fit 4 labels, 30 features and 5 dimensions");
-    assert_eq!(save(&|parts| parts.intercept.truncate(4)), fit("intercept"));
-    assert_eq!(save(&|parts| parts.thresholds.truncate(3)), fit("thresholds"));
-    assert_eq!(save(&|parts| parts.label_names.as_mut().unwrap().truncate(3)), fit("label_names"));
-    let head = Logistic { loss: Loss::Independent, weights: Matrix::zeros(4, 5) };
-    let head = Head::Logistic { features: None, model: head, blend: 0.0 };
-    assert_eq!(save(&|parts| parts.head = head.clone()), fit("head"));
-    assert_eq!(save(&|parts| parts.preprocessing = text("ilr", 4).preprocessing), fit("preprocessing"));
-    let message = save(&|parts| parts.labels = Matrix::zeros(0, 5));
+    assert_eq!(wrong(&|parts| parts.intercept.truncate(4)), fit("intercept"));
+    assert_eq!(wrong(&|parts| parts.spectrum.truncate(4)), fit("spectrum"));
+    assert_eq!(wrong(&|parts| parts.projection = Matrix::zeros(30, 4).into()), fit("projection"));
+    assert_eq!(wrong(&|parts| parts.thresholds.truncate(3)), fit("thresholds"));
+    assert_eq!(wrong(&|parts| parts.stats.counts.truncate(3)), fit("counts"));
+    assert_eq!(wrong(&|parts| parts.stats.mean.truncate(4)), fit("mean"));
+    assert_eq!(wrong(&|parts| parts.stats.covariance = Matrix::zeros(5, 4)), fit("covariance"));
+    assert_eq!(wrong(&|parts| parts.label_names = Some(["a", "b", "c"].into_iter().collect())), fit("label_names"));
+    assert_eq!(wrong(&|parts| parts.feature_names = Some(["a"].into_iter().collect())), fit("feature_names"));
+    let narrow = Logistic { loss: Loss::Independent, weights: Matrix::zeros(4, 5) };
+    let head = Head::logistic(None, narrow, &Matrix::zeros(4, 5), 0.0);
+    assert_eq!(wrong(&|parts| parts.head = head.clone()), fit("head"));
+    let random = |parts: &mut Contents| {
+        let Head::RandomFeatures { features, .. } = &mut parts.head else { panic!() };
+        features.phases.truncate(11);
+    };
+    assert_eq!(refused("random-features", &random), fit("head"));
+    assert_eq!(wrong(&|parts| parts.preprocessing = text("ilr", 4).preprocessing), fit("preprocessing"));
+    // Weights of one label that was added, but labels, counts and head without it.
+    assert_eq!(wrong(&|parts| parts.added_weights = Matrix::zeros(1, 6)), fit("head"));
+    assert_eq!(refused("pursuit", &|parts| parts.added_weights = Matrix::zeros(1, 5)), fit("added_weights"));
+    let message = wrong(&|parts| parts.labels = Matrix::zeros(0, 5).into());
     assert_eq!(message, "0 labels, 30 features and 5 dimensions do not make a model");
-    let message = save(&|parts| parts.projection.row_mut(3)[1] = f32::NAN);
+    let message = wrong(&|parts| parts.projection = changed(&parts.projection, |p| p.row_mut(3)[1] = f32::NAN));
     assert_eq!(message, "projection: holds numbers that are not finite");
-    let message = save(&|parts| parts.calibration.scale = 0.0);
+    let message = wrong(&|parts| parts.labels = changed(&parts.labels, |l| l.row_mut(2)[0] = f32::INFINITY));
+    assert_eq!(message, "labels: holds numbers that are not finite");
+    let weights = |parts: &mut Contents| {
+        let Head::Linear { weights } = &mut parts.head else { panic!() };
+        *weights = changed(weights, |w| w.row_mut(1)[5] = f32::NAN);
+    };
+    assert_eq!(wrong(&weights), "the weights of the model are not finite: train it with a stronger ridge");
+    let message = wrong(&|parts| parts.calibration.scale = 0.0);
     assert_eq!(message, "calibration: needs a scale above 0 and a shift, both finite");
-    let message = save(&|parts| parts.label_names.as_mut().unwrap()[0] = "a\nb".into());
+    let message = wrong(&|parts| parts.label_names = Some(["a\nb", "c", "d", "e"].into_iter().collect()));
     assert_eq!(message, "label_names: \"a\\nb\" contains the end of a line: rename it");
-    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
 }
 
 proptest! {

@@ -3,21 +3,26 @@
 mod add_label;
 mod explain;
 mod file;
+mod golden;
+mod memory;
 mod predict;
 mod shortlist;
 mod trees;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde_json::json;
 
-use super::{Model, ModelParts, Precision, Preprocessing, TrainingStats};
+use super::contents::Contents;
+use super::{Model, Preprocessing, TrainingStats};
 use crate::Run;
 use crate::data::featurizer::{Featurizer, FeaturizerParams, SparseCounts};
 use crate::linalg::csr::{Csr, CsrRef};
 use crate::linalg::matrix::Matrix;
+use crate::linalg::table::{Precision, Table};
 use crate::score::head::{Calibration, Head, Logistic, Loss, RandomFeatures};
-use crate::score::ranker::{Evidence, Seen};
+use crate::score::ranker::{Ranker, RankerData};
 
 /// Numbers from −1 to 1.
 pub fn random(seed: u64) -> impl FnMut() -> f32 {
@@ -35,12 +40,12 @@ pub const KINDS: [&str; 8] = [
     "ilr",
     "softmax",
     "random-features",
-    "ilr+evidence",
-    "random-features+evidence",
+    "ilr+ranker",
+    "random-features+ranker",
 ];
 
 /// What 30 features say of `c` labels, on made-up examples.
-fn evidence(c: usize) -> Evidence {
+fn ranker(c: usize) -> Ranker {
     let all = examples(400, 11);
     let (mut x, mut y) = (Csr::new(false), Csr::new(true));
     for i in 0..all.rows() {
@@ -49,14 +54,14 @@ fn evidence(c: usize) -> Evidence {
         y.push((i * 7 % c) as u32, 1.0);
         y.end_row();
     }
-    let seen = Seen { x: x.view(), y: y.view(), weights: None, d: 30, c };
-    Evidence { gain: 1.5, ..Evidence::fit(seen, &mut Run::default()).unwrap() }
+    let seen = RankerData { x: x.view(), y: y.view(), weights: None, d: 30, c };
+    Ranker { weight: 1.5, ..Ranker::fit(seen, &mut Run::default()).unwrap() }
 }
 
 /// A model with `c` labels, 30 features and 5 dimensions.
-pub fn parts(kind: &str, c: usize) -> ModelParts {
-    if let Some(kind) = kind.strip_suffix("+evidence") {
-        return ModelParts { evidence: Some(evidence(c)), ..parts(kind, c) };
+pub fn parts(kind: &str, c: usize) -> Contents {
+    if let Some(kind) = kind.strip_suffix("+ranker") {
+        return Contents { ranker: Some(ranker(c)), ..parts(kind, c) };
     }
     let (d, k, f) = (30, 5, 12);
     let mut draw = random(c as u64 + 7);
@@ -70,43 +75,38 @@ pub fn parts(kind: &str, c: usize) -> ModelParts {
     let loss = if independent { Loss::Independent } else { Loss::Softmax };
     let head = match kind {
         "pursuit" => Head::Pursuit { atoms: 3 },
-        "ilr" | "softmax" => {
-            Head::Logistic { features: None, model: Logistic { loss, weights: matrix(c, k + 1, 2.0) }, blend: 0.7 }
-        }
+        "ilr" | "softmax" => Head::logistic(None, Logistic { loss, weights: matrix(c, k + 1, 2.0) }, &labels, 0.7),
         "random-features" => {
             let features = RandomFeatures { directions: matrix(k, f, 0.3), phases: matrix(1, f, 1.0).row(0).to_vec() };
-            Head::Logistic {
-                features: Some(features),
-                model: Logistic { loss, weights: matrix(c, f + 1, 2.0) },
-                blend: 0.4,
-            }
+            Head::logistic(Some(features), Logistic { loss, weights: matrix(c, f + 1, 2.0) }, &labels, 0.4)
         }
         _ => Head::LeastSquares,
     };
     let shift = if loss == Loss::Independent { -0.5 } else { 0.0 };
-    ModelParts {
+    Contents {
         preprocessing: Preprocessing::AsIs,
         intercept: matrix(1, k, 0.5).row(0).to_vec(),
         spectrum: (0..k).map(|j| 9.0 / (j + 1) as f64).collect(),
         head,
         shortlist: None,
-        evidence: None,
+        ranker: None,
         trees: None,
         calibration: Calibration { loss, scale: 1.3, shift },
         thresholds: matrix(1, c, 0.5).row(0).iter().map(|v| v + 0.5).collect(),
-        background: TrainingStats {
+        stats: TrainingStats {
             examples: 1000,
             counts: (0..c as u64).map(|l| 1 + l * 37 % 100).collect(),
             mean: matrix(1, k, 0.2).row(0).to_vec(),
             covariance,
             words: [false, true],
         },
+        added_weights: Matrix::zeros(0, k + 1),
         label_names: Some((0..c).map(|l| format!("label {l}")).collect()),
         feature_names: Some((0..d).map(|f| format!("w{f}")).collect()),
         params: json!({"k": k}),
         report: json!({"seconds": 1.5}),
-        labels,
-        projection,
+        labels: labels.into(),
+        projection: projection.into(),
     }
 }
 
@@ -127,7 +127,7 @@ pub fn examples(rows: usize, seed: u64) -> Csr {
 }
 
 /// A model with the weights of tf-idf for its features.
-pub fn weighed(kind: &str, c: usize) -> ModelParts {
+pub fn weighed(kind: &str, c: usize) -> Contents {
     let mut counts = SparseCounts::default();
     let mut known = Csr::new(false);
     let x = examples(40, 3);
@@ -136,7 +136,7 @@ pub fn weighed(kind: &str, c: usize) -> ModelParts {
         known.end_row();
     }
     counts.add(known.view());
-    ModelParts { preprocessing: Preprocessing::Sparse(counts.finish(30, true, true)), ..parts(kind, c) }
+    Contents { preprocessing: Preprocessing::Sparse(counts.finish(30, true, true)), ..parts(kind, c) }
 }
 
 pub const TEXTS: [&str; 6] = [
@@ -149,17 +149,17 @@ pub const TEXTS: [&str; 6] = [
 ];
 
 /// A model of texts.
-pub fn text(kind: &str, c: usize) -> ModelParts {
+pub fn text(kind: &str, c: usize) -> Contents {
     let params = FeaturizerParams { min_df: 1, ..FeaturizerParams::default() };
     let featurizer = Featurizer::fit(params, TEXTS).unwrap();
     let all = parts(kind, c);
     let mut draw = random(5);
     let projection = Matrix::from_fn(featurizer.features(), 5, |_, _| draw());
-    ModelParts {
-        preprocessing: Preprocessing::Text(Box::new(featurizer)),
-        feature_names: None,
-        projection,
-        evidence: None,
+    Contents {
+        feature_names: Some(featurizer.names().collect()),
+        preprocessing: Preprocessing::Text(Arc::new(featurizer)),
+        projection: projection.into(),
+        ranker: None,
         ..all
     }
 }
@@ -170,11 +170,24 @@ pub struct Saved {
     pub path: PathBuf,
 }
 
-pub fn save(parts: &ModelParts, precision: Precision) -> Saved {
+pub fn save(parts: &Contents, precision: Precision) -> Saved {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.model");
-    parts.save(&path, precision).unwrap();
+    model(parts, precision).save(&path).unwrap();
     Saved { dir, path }
+}
+
+/// A model in memory.
+pub fn model(parts: &Contents, precision: Precision) -> Model {
+    let model = Model::new(parts.clone()).unwrap();
+    if precision == Precision::Bf16 { model.compact() } else { model }
+}
+
+/// A matrix with some other numbers.
+pub fn changed(table: &Table, change: impl FnOnce(&mut Matrix)) -> Table {
+    let mut matrix = table.view().unwrap().to_matrix();
+    change(&mut matrix);
+    matrix.into()
 }
 
 impl Saved {

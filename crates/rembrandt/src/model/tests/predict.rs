@@ -2,10 +2,10 @@ use super::super::{PredictOptions, Predictions, Threshold};
 use super::*;
 use crate::linalg::sparse_accumulator::SparseAccumulator;
 use crate::metrics::rank;
-use crate::score::head::Loss;
+use crate::score::head::{Inputs, Pursuit};
 
 /// Probabilities of all labels by the definitions, in `f64` where it matters, and what labels are ranked by.
-fn oracle(parts: &ModelParts, x: CsrRef<'_>, i: usize) -> Option<(Vec<f32>, Vec<f32>)> {
+fn oracle(parts: &Contents, x: CsrRef<'_>, i: usize) -> Option<(Vec<f32>, Vec<f32>)> {
     let known: Vec<(usize, f32)> = x.entries(i).filter(|(id, _)| *id < parts.projection.rows()).collect();
     if known.is_empty() {
         return None;
@@ -15,18 +15,41 @@ fn oracle(parts: &ModelParts, x: CsrRef<'_>, i: usize) -> Option<(Vec<f32>, Vec<
         let sum: f64 = known.iter().map(|(id, v)| f64::from(*v) * f64::from(parts.projection.row(*id)[j])).sum();
         (sum + f64::from(parts.intercept[j])) as f32
     });
-    let mut scores = parts.head.scores(&parts.labels, h.view()).row(0).to_vec();
-    if let Some(evidence) = &parts.evidence {
+    let mut scores = head_scores(parts, &h);
+    if let Some(ranker) = &parts.ranker {
         let (ids, values): (Vec<u32>, Vec<f32>) = known.iter().map(|(id, value)| (*id as u32, *value)).unzip();
-        let view = evidence.view();
-        for (label, _) in view.nominate((&ids, Some(&values)), &mut SparseAccumulator::default()) {
-            let said: f32 = known.iter().map(|(id, value)| value * view.weight(*id, label)).sum();
-            scores[label as usize] += view.start(label) + said;
+        for (label, _) in ranker.propose((&ids, Some(&values)), &mut SparseAccumulator::default()) {
+            let said: f32 = known.iter().map(|(id, value)| value * ranker.contribution(*id, label)).sum();
+            scores[label as usize] += ranker.start(label) + said;
         }
     }
     parts.calibration.apply(&mut scores);
     let probabilities = scores.iter().map(|t| parts.calibration.probability(*t)).collect();
     Some((probabilities, scores))
+}
+
+/// Scores of the head for one example, by another way than that of prediction.
+fn head_scores(parts: &Contents, h: &Matrix) -> Vec<f32> {
+    let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum::<f64>();
+    let least_squares = |label: usize| dot(&parts.labels.row(label), h.row(0));
+    let of_all = |score: &dyn Fn(usize) -> f64| (0..parts.labels.rows()).map(|l| score(l) as f32).collect();
+    match &parts.head {
+        Head::LeastSquares => of_all(&least_squares),
+        Head::Pursuit { atoms } => {
+            let labels = parts.labels.view().unwrap().to_matrix();
+            let found = Pursuit::new(&labels, h, *atoms);
+            of_all(&|l| f64::from(found.score(0, l as u32, dot(labels.row(l), found.rest.row(0)) as f32)))
+        }
+        Head::Linear { weights } => {
+            let constant = |row: &[f32]| f64::from(row[h.cols()]);
+            of_all(&|l| dot(&weights.row(l)[..h.cols()], h.row(0)) + constant(&weights.row(l)))
+        }
+        Head::RandomFeatures { features, weights, least_squares: weight } => {
+            let model = Logistic { loss: Loss::Independent, weights: weights.view().unwrap().to_matrix() };
+            let logistic = model.scores(Inputs::new(h.view(), Some(features)));
+            of_all(&|l| f64::from(logistic.row(0)[l]) + f64::from(*weight) * least_squares(l))
+        }
+    }
 }
 
 fn predict(model: &Model, options: PredictOptions, x: CsrRef<'_>) -> Predictions {
@@ -142,7 +165,7 @@ fn nothing_known_gives_the_frequencies_of_training() {
         x.push(3, 0.0);
         x.end_row();
         let found = predict(&model, PredictOptions::top(5), x.view());
-        let shares: Vec<f32> = parts.background.counts.iter().map(|count| *count as f32 / 1000.0).collect();
+        let shares: Vec<f32> = parts.stats.counts.iter().map(|count| *count as f32 / 1000.0).collect();
         let expected = rank(&shares, 5);
         for i in 0..3 {
             assert_eq!(found.labels(i), expected, "{kind}");
@@ -242,7 +265,8 @@ fn bad_options_and_values_are_refused() {
 fn numbers_that_overflow_are_harmless() {
     for kind in KINDS {
         let mut parts = parts(kind, 300);
-        parts.projection.row_mut(0).copy_from_slice(&[3e38, -3e38, 3e38, 3e38, -3e38]);
+        let huge = [3e38, -3e38, 3e38, 3e38, -3e38];
+        parts.projection = changed(&parts.projection, |p| p.row_mut(0).copy_from_slice(&huge));
         let model = save(&parts, Precision::F32).open();
         let mut x = Csr::new(false);
         x.push(0, 3e38);

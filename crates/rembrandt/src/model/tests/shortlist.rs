@@ -21,9 +21,12 @@ fn listed(kind: &str, c: usize, precision: Precision) -> (Saved, Saved) {
     }
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("listed.model");
-    let update = model.make_shortlist((x.view(), y.view()), None).unwrap();
-    assert!(update.report().used, "{:?}", update.report());
-    update.save(&path).unwrap();
+    let (listed, report) = model.with_shortlist((x.view(), y.view()), None).unwrap();
+    assert!(report.used, "{report:?}");
+    assert_eq!(listed.report()["shortlist"], json!(report));
+    assert_eq!(listed.shortlist_width(), report.last().map(|last| last.width));
+    assert!(model.shortlist_width().is_none() && model.report().get("shortlist").is_none());
+    listed.save(&path).unwrap();
     (plain, Saved { dir, path })
 }
 
@@ -32,7 +35,7 @@ fn predict(model: &Model, search: Search, top: usize) -> Predictions {
     predictor.predict(examples(300, 8).view()).unwrap()
 }
 
-const LINEAR: [&str; 5] = ["least-squares", "least-squares-softmax", "ilr", "softmax", "ilr+evidence"];
+const LINEAR: [&str; 5] = ["least-squares", "least-squares-softmax", "ilr", "softmax", "ilr+ranker"];
 
 #[test]
 fn lists_change_nothing_where_all_labels_are_scored() {
@@ -129,8 +132,12 @@ fn restrictions_and_added_labels_stay_right() {
             y.push(i % 7, 1.0);
             y.end_row();
         });
-        more.make_shortlist((x.view(), y.view()), None).unwrap().save(&path).unwrap();
-        assert_eq!(Model::open(&path).unwrap().added(), 1);
+        let (again, report) = more.with_shortlist((x.view(), y.view()), None).unwrap();
+        assert_eq!((again.added(), again.shortlist_width().is_some()), (1, report.used));
+        again.save(&path).unwrap();
+        let opened = Model::open(&path).unwrap();
+        assert_eq!((opened.added(), opened.shortlist_width()), (1, again.shortlist_width()));
+        assert_eq!(predict(&opened, Search::Shortlist, 5), predict(&again, Search::Shortlist, 5));
     }
 }
 
@@ -139,13 +146,13 @@ fn models_that_are_not_linear_have_no_lists() {
     for kind in ["pursuit", "random-features"] {
         let saved = save(&parts(kind, 12), Precision::F32);
         let (model, x) = (saved.open(), examples(5, 1));
-        let error = model.make_shortlist((x.view(), x.view()), None).unwrap_err().to_string();
+        let error = model.with_shortlist((x.view(), x.view()), None).unwrap_err().to_string();
         assert!(error.contains("linear in the features"), "{error}");
     }
     let saved = save(&parts("ilr", 12), Precision::F32);
     let (x, mut y) = (examples(5, 1), Csr::new(true));
     (0..5).for_each(|_| y.end_row());
-    assert!(saved.open().make_shortlist((x.view(), y.view()), None).is_err());
+    assert!(saved.open().with_shortlist((x.view(), y.view()), None).is_err());
     let width = Search::Width(Width { probes: 0, labels: 5 });
     assert!(saved.open().predictor(PredictOptions { search: width, ..PredictOptions::top(1) }).is_err());
 }
@@ -170,8 +177,8 @@ fn damaged_lists_are_refused() {
 }
 
 #[test]
-fn damaged_evidence_is_refused() {
-    let saved = save(&parts("ilr+evidence", 50), Precision::F32);
+fn a_damaged_ranker_is_refused() {
+    let saved = save(&parts("ilr+ranker", 50), Precision::F32);
     let path = saved.dir.path().join("bad");
     let wrong: [(&str, usize, &[u8]); 7] = [
         ("evidence_starts", 8, &[255; 8]),
@@ -188,11 +195,13 @@ fn damaged_evidence_is_refused() {
         let message = refusal(&path, &bytes);
         assert!(message.starts_with("is damaged (") && message.contains("its evidence"), "{name}: {message}");
     }
-    // As files of version 3 say it, whose evidence was of another kind.
-    let old = ModelParts { evidence: Some(Evidence { most: 0, ..evidence(50) }), ..parts("ilr", 50) };
-    old.save(&path, Precision::F32).unwrap();
+    // As files of version 3 say it, whose ranker was of another kind.
+    let old = Contents { ranker: Some(Ranker { most: 0, ..ranker(50) }), ..parts("ilr", 50) };
+    model(&old, Precision::F32).save(&path).unwrap();
     let message = Model::open(&path).unwrap_err().to_string();
-    assert!(message.contains("evidence of format version 3"), "{message}");
-    let useless = ModelParts { evidence: Some(evidence(50)), ..parts("least-squares", 50) };
-    assert!(useless.save(&path, Precision::F32).is_err());
+    assert!(message.contains("ranker of format version 3"), "{message}");
+    for kind in ["least-squares", "pursuit"] {
+        let useless = Contents { ranker: Some(ranker(50)), ..parts(kind, 50) };
+        assert!(Model::new(useless).unwrap_err().to_string().starts_with("ranker: does not fit"), "{kind}");
+    }
 }

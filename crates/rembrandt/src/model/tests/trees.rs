@@ -27,8 +27,8 @@ fn model(method: TreeMethod, dir: &tempfile::TempDir) -> (Model, crate::tree::Tr
     let data = data();
     let trees = TreeParams::new(method).fit(&data, &mut Run::default()).unwrap();
     let path = dir.path().join("trees.model");
-    let parts = ModelParts::of_trees(trees.clone(), &data, Preprocessing::AsIs, json!({}), json!({})).unwrap();
-    parts.save(&path, Precision::F32).unwrap();
+    let made = Model::from_trees(trees.clone(), &data, Preprocessing::AsIs, json!({}), json!({})).unwrap();
+    made.save(&path).unwrap();
     (Model::open(&path).unwrap(), trees, path)
 }
 
@@ -59,9 +59,14 @@ fn a_file_gives_back_the_trees_and_their_predictions() {
         assert_eq!(prior.row(0).collect::<Vec<_>>(), [(0, 50.0 / 300.0)]);
         // The same content is the same file.
         let again = dir.path().join("again.model");
-        let parts = ModelParts::of_trees(trees, &data(), Preprocessing::AsIs, json!({}), json!({})).unwrap();
-        parts.save(&again, Precision::F32).unwrap();
+        let made = Model::from_trees(trees, &data(), Preprocessing::AsIs, json!({}), json!({})).unwrap();
+        made.save(&again).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), std::fs::read(&again).unwrap());
+        // In memory it is the same model.
+        let predict = |model: &Model| model.predict(features.view(), 3).unwrap();
+        assert_eq!(predict(&made), predict(&model), "{method:?}");
+        assert_eq!((made.trees(), made.training_stats()), (model.trees(), model.training_stats()), "{method:?}");
+        assert_eq!(predict(&made.compact()), predict(&made), "{method:?}");
     }
 }
 
@@ -76,6 +81,7 @@ fn what_takes_an_embedding_is_refused_in_a_sentence() {
         model.explain(one.view(), 0).map(drop),
         model.add_label("new", one.view()).map(drop),
         model.neighbors(0, 3).map(drop),
+        model.scores(one.view()).map(drop),
     ];
     for result in refused {
         let message = result.unwrap_err().to_string();

@@ -19,7 +19,7 @@ use super::objective::Loss;
 use crate::linalg::csr::CsrRef;
 use crate::linalg::kernels::elementwise::exp_sum;
 use crate::linalg::matrix::Matrix;
-use crate::metrics::rank;
+use crate::linalg::topk::rank;
 
 /// Labels of each example that independent labels are calibrated on.
 const CANDIDATES: usize = 20;

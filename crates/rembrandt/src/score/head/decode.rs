@@ -1,10 +1,9 @@
 //! [`Decoder`]: scores that need no training, from h and the embedding of the labels alone.
 
+use super::Head;
 use super::logistic::Logistic;
-use super::objective::Loss;
-use super::{Head, least_squares, pursuit};
 use crate::embed::Means;
-use crate::linalg::matrix::{MatRef, Matrix};
+use crate::linalg::matrix::Matrix;
 
 /// Scores from the embedding of the labels: least squares, through means if there are any, or matching pursuit.
 #[derive(Clone, Copy)]
@@ -18,19 +17,6 @@ pub(crate) struct Decoder<'a> {
 }
 
 impl Decoder<'_> {
-    /// Scores of all labels for the rows of `h`.
-    pub fn scores(&self, h: MatRef<'_>) -> Matrix {
-        if self.atoms > 0 {
-            return pursuit::scores(self.labels, h, self.atoms);
-        }
-        let mut scores = least_squares(self.labels, h);
-        if let Some(constants) = self.constants() {
-            let add = |row: &mut [f32]| row.iter_mut().zip(&constants).for_each(|(s, constant)| *s += constant);
-            (0..scores.rows()).for_each(|i| add(scores.row_mut(i)));
-        }
-        scores
-    }
-
     /// The head that gives these scores.
     pub fn head(&self) -> Head {
         let Some(constants) = self.constants().filter(|_| self.atoms == 0) else {
@@ -40,7 +26,7 @@ impl Decoder<'_> {
         let weights = Matrix::from_fn(self.labels.rows(), k + 1, |label, j| {
             if j < k { self.labels.row(label)[j] } else { constants[label] }
         });
-        Head::Logistic { features: None, model: Logistic { loss: Loss::Independent, weights }, blend: 0.0 }
+        Head::Linear { weights: weights.into() }
     }
 
     /// Adds `blend` times what these scores have beyond E·h to the constants of a logistic head: the rest is added where

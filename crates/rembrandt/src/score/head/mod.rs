@@ -50,13 +50,11 @@ pub(crate) use pursuit::{Dictionary, Pursuit};
 pub(crate) use row_subset::Part;
 pub use sampled::Sampled;
 
-use std::borrow::Cow;
+use crate::linalg::matrix::Matrix;
+use crate::linalg::table::Table;
 
-use crate::linalg::matrix::{MatRef, Matrix};
-use crate::linalg::orth;
-
-/// What turns h into scores.
-#[derive(Clone, Debug, PartialEq)]
+/// From h to scores.
+#[derive(Clone, Debug)]
 pub enum Head {
     /// score = E·h, with E the embedding of the labels.
     LeastSquares,
@@ -65,73 +63,51 @@ pub enum Head {
         /// Labels that are taken at most.
         atoms: usize,
     },
-    /// score = logistic score of h or random features of it + blend·E·h.
-    Logistic {
+    /// score = W(h, 1).
+    Linear {
+        /// W, a row for each label, the constant last. It holds what is to be added of E.
+        weights: Table,
+    },
+    /// score = W(random features of h, 1) + least_squares·E·h.
+    RandomFeatures {
         /// The map that h goes through first.
-        features: Option<RandomFeatures>,
-        /// The weights.
-        model: Logistic,
+        features: RandomFeatures,
+        /// W, a row for each label, the constant last.
+        weights: Table,
         /// How much of the least-squares score to add.
-        blend: f32,
+        least_squares: f32,
     },
 }
 
 impl Head {
-    /// The vector of each label whose inner product with h, or with (h, 1), is its score; absent for heads whose scores
-    /// are no such products.
-    pub(crate) fn vectors<'a>(&'a self, labels: &'a Matrix) -> Option<Cow<'a, Matrix>> {
-        match self {
-            Head::LeastSquares => Some(Cow::Borrowed(labels)),
-            Head::Logistic { features: None, model, blend } => {
-                Some(Cow::Owned(blended(&model.weights, labels, *blend)))
-            }
-            Head::Pursuit { .. } | Head::Logistic { .. } => None,
+    /// A logistic head with `least_squares` times the score E·h added to its own.
+    pub fn logistic(features: Option<RandomFeatures>, model: Logistic, labels: &Matrix, least_squares: f32) -> Head {
+        match features {
+            Some(features) => Head::RandomFeatures { features, weights: model.weights.into(), least_squares },
+            None if least_squares == 0.0 => Head::Linear { weights: model.weights.into() },
+            None => Head::Linear { weights: with_least_squares(model.weights, labels, least_squares).into() },
         }
     }
 
-    /// Whether labels have such vectors.
-    pub(crate) fn is_linear(&self) -> bool {
-        matches!(self, Head::LeastSquares | Head::Logistic { features: None, .. })
-    }
-
-    /// Scores of every label for the rows of `h`. `labels` is the embedding of the labels.
-    ///
-    /// # Panics
-    /// If the sizes do not fit.
-    pub fn scores(&self, labels: &Matrix, h: MatRef<'_>) -> Matrix {
+    /// W; absent where E stands in its place.
+    pub fn weights(&self) -> Option<&Table> {
         match self {
-            Head::LeastSquares => least_squares(labels, h),
-            Head::Pursuit { atoms } => pursuit::scores(labels, h, *atoms),
-            Head::Logistic { features, model, blend } => {
-                let mut scores = model.scores(Inputs::new(h, features.as_ref()));
-                if *blend != 0.0 {
-                    add_scaled(&mut scores, *blend, &least_squares(labels, h));
-                }
-                scores
-            }
+            Head::LeastSquares | Head::Pursuit { .. } => None,
+            Head::Linear { weights } | Head::RandomFeatures { weights, .. } => Some(weights),
         }
     }
+
+    /// Whether scores are inner products of (h, 1) with a vector for each label.
+    pub fn is_linear(&self) -> bool {
+        matches!(self, Head::LeastSquares | Head::Linear { .. })
+    }
 }
 
-/// h·Eᵀ.
-pub(crate) fn least_squares(labels: &Matrix, h: MatRef<'_>) -> Matrix {
-    let transposed = faer::Mat::from_fn(labels.cols(), labels.rows(), |j, i| f64::from(labels.row(i)[j]));
-    orth::multiply(h, &transposed)
-}
-
-/// to ← to + factor·from.
-pub(crate) fn add_scaled(to: &mut Matrix, factor: f32, from: &Matrix) {
-    use rayon::prelude::*;
-    let pairs = to.as_mut_slice().par_iter_mut().with_min_len(4096).zip(from.as_slice());
-    pairs.for_each(|(to, from)| *to += factor * from);
-}
-
-/// W + blend·[E, 0]: the same scores as those of W with the blend, in one product.
-fn blended(weights: &Matrix, labels: &Matrix, blend: f32) -> Matrix {
-    let mut sum = weights.clone();
+/// W + weight·[E, 0]: the same scores as those of W with the least-squares score added, in one product.
+fn with_least_squares(mut weights: Matrix, labels: &Matrix, weight: f32) -> Matrix {
     for label in 0..labels.rows() {
-        let pairs = sum.row_mut(label).iter_mut().zip(labels.row(label));
-        pairs.for_each(|(w, e)| *w = (f64::from(*w) + f64::from(blend) * f64::from(*e)) as f32);
+        let pairs = weights.row_mut(label).iter_mut().zip(labels.row(label));
+        pairs.for_each(|(w, e)| *w = (f64::from(*w) + f64::from(weight) * f64::from(*e)) as f32);
     }
-    sum
+    weights
 }

@@ -19,9 +19,8 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::inputs::STRIP;
 use crate::linalg::kernels::dots::dots;
-use crate::linalg::matrix::{MatRef, Matrix};
+use crate::linalg::matrix::Matrix;
 
 /// Rows of the embedding multiplied at a time.
 const TILE: usize = 256;
@@ -94,21 +93,6 @@ impl Pursuit {
             None => product + example.shift,
         }
     }
-}
-
-/// Scores of all labels for the rows of `h`.
-pub(crate) fn scores(labels: &Matrix, h: MatRef<'_>, atoms: usize) -> Matrix {
-    let c = labels.rows();
-    let mut scores = Matrix::zeros(h.rows(), c);
-    scores.as_mut_slice().par_chunks_mut((STRIP * c).max(1)).enumerate().for_each(|(strip, out)| {
-        let some = h.split_rows_at(strip * STRIP).1.split_rows_at(out.len() / c).0.to_matrix();
-        let found = Pursuit::new(labels, &some, atoms);
-        dots(found.rest.as_slice(), labels.as_slice(), labels.cols(), out);
-        for (i, row) in out.chunks_mut(c).enumerate() {
-            row.iter_mut().zip(0..).for_each(|(score, label)| *score = found.score(i, label, *score));
-        }
-    });
-    scores
 }
 
 /// The label whose row has the largest inner product with what is left of each example, of those not taken; of equals

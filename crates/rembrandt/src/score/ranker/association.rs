@@ -2,8 +2,8 @@
 
 use rayon::prelude::*;
 
-use super::one_vs_rest::{Separated, mean_square, rivals, separate};
-use super::{Evidence, Said, Seen, exponent};
+use super::one_vs_rest::{LabelWeights, fit_one_vs_rest, mean_square, negatives_per_example};
+use super::{FeatureLabelMatrix, Ranker, RankerData, exponent};
 use crate::linalg::csr::Columns;
 use crate::linalg::kernels::dots::narrow;
 use crate::{Result, Run};
@@ -21,26 +21,27 @@ struct Scratch {
     touched: Vec<u32>,
 }
 
-impl Evidence {
+impl Ranker {
     /// What single features say of labels on some examples, with a gain of 1.
-    pub(crate) fn fit(seen: Seen<'_>, run: &mut Run<'_>) -> Result<Evidence> {
+    pub(crate) fn fit(seen: RankerData<'_>, run: &mut Run<'_>) -> Result<Ranker> {
         let n = seen.x.rows();
         // So that all of what is mistaken can be numbered.
-        let most = rivals(n as u64, seen.x.nnz() as u64).min(u32::MAX as usize / n.max(1)) as u32;
+        let most = negatives_per_example(n as u64, seen.x.nnz() as u64).min(u32::MAX as usize / n.max(1)) as u32;
         let power = exponent::choose(seen, most as usize);
-        let sums = Said::sums(seen, power);
-        let mut separated = separate(sums.view(), most as usize, seen, run)?;
-        let constants = separated.iter().map(|separated| separated.constant).collect();
-        let separators = Said::of(&mut separated, seen.d);
-        // A sum is in the unit of values to the power of 1 − p.
-        let share = (SUMS * mean_square(seen).powf((power - 1.0) / 2.0)) as f32;
-        Ok(Evidence { gain: 1.0, most, share, sums, separators, constants })
+        let sums = FeatureLabelMatrix::association_table(seen, power);
+        let mut fitted = fit_one_vs_rest(&sums, most as usize, seen, run)?;
+        let constants: Vec<f32> = fitted.iter().map(|label| label.constant).collect();
+        let one_vs_rest = FeatureLabelMatrix::of(&mut fitted, seen.d);
+        // An association is in the unit of values to the power of 1 − p.
+        let association_weight = (SUMS * mean_square(seen).powf((power - 1.0) / 2.0)) as f32;
+        let constants = constants.into();
+        Ok(Ranker { weight: 1.0, most, association_weight, associations: sums, one_vs_rest, constants })
     }
 }
 
-impl Said {
+impl FeatureLabelMatrix {
     /// e(f, l), with the power of a regression that it is.
-    pub(super) fn sums(seen: Seen<'_>, power: f64) -> Said {
+    pub(super) fn association_table(seen: RankerData<'_>, power: f64) -> FeatureLabelMatrix {
         let examples = Weighed { columns: Columns::new(seen.x, seen.d), seen };
         let squares: Vec<f64> = (0..seen.d).map(|f| examples.square(f)).collect();
         let used = squares.iter().filter(|square| **square > 0.0).count();
@@ -54,17 +55,19 @@ impl Said {
                 scratch.list(squares[f] + rho, power)
             })
             .collect();
-        let mut said = Said::with_capacity(seen.d, lists.iter().map(Vec::len).sum());
+        let pairs = lists.iter().map(Vec::len).sum();
+        let (mut labels, mut weights) = (Vec::with_capacity(pairs), Vec::with_capacity(pairs));
+        let mut starts = vec![0];
         for list in lists {
-            said.labels.extend(list.iter().map(|(label, _)| *label));
-            said.weights.extend(list.iter().map(|(_, weight)| *weight));
-            said.starts.push(said.labels.len() as u64);
+            labels.extend(list.iter().map(|(label, _)| *label));
+            weights.extend(list.iter().map(|(_, weight)| *weight));
+            starts.push(labels.len() as u64);
         }
-        said
+        FeatureLabelMatrix { starts: starts.into(), labels: labels.into(), weights: weights.into() }
     }
 
     /// The weights of all labels, by features; takes them away.
-    fn of(separated: &mut [Separated], d: usize) -> Said {
+    fn of(separated: &mut [LabelWeights], d: usize) -> FeatureLabelMatrix {
         let mut starts = vec![0; d + 1];
         let weights = separated.iter().flat_map(|separated| &separated.weights);
         weights.for_each(|(feature, _)| starts[*feature as usize + 1] += 1);
@@ -80,7 +83,7 @@ impl Said {
                 *at += 1;
             }
         }
-        Said { starts, labels, weights }
+        FeatureLabelMatrix { starts: starts.into(), labels: labels.into(), weights: weights.into() }
     }
 }
 
@@ -105,7 +108,7 @@ impl Scratch {
 /// The examples of each feature.
 struct Weighed<'a> {
     columns: Columns,
-    seen: Seen<'a>,
+    seen: RankerData<'a>,
 }
 
 impl Weighed<'_> {

@@ -11,7 +11,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use rayon::prelude::*;
 
-use super::{Said, Seen};
+use super::{FeatureLabelMatrix, RankerData};
 use crate::linalg::csr::Csr;
 use crate::linalg::kernels::dots::{Number, narrow};
 use crate::linalg::sparse_accumulator::SparseAccumulator;
@@ -31,7 +31,7 @@ const SEED: u64 = 1;
 const GRAIN: usize = 32;
 
 /// The power for examples that nominate `most` labels each.
-pub(super) fn choose(seen: Seen<'_>, most: usize) -> f64 {
+pub(super) fn choose(seen: RankerData<'_>, most: usize) -> f64 {
     let used: Vec<usize> = (0..seen.x.rows()).filter(|i| seen.weight(*i) > 0.0).collect();
     let count = used.len().min(ASKED * EVERY);
     if count / EVERY < FEWEST {
@@ -49,11 +49,14 @@ pub(super) fn choose(seen: Seen<'_>, most: usize) -> f64 {
             weights.push(seen.weight(i) as f32);
         }
     }
-    let mut sums = Said::sums(Seen { x: told.x.view(), y: told.y.view(), weights: Some(&weights), ..seen }, 1.0);
-    let regressions = std::mem::take(&mut sums.weights);
+    let mut sums = FeatureLabelMatrix::association_table(
+        RankerData { x: told.x.view(), y: told.y.view(), weights: Some(&weights), ..seen },
+        1.0,
+    );
+    let regressions = sums.weights.clone();
     let missed = POWERS.map(|power| {
         let raised = |w: f64| narrow(w.abs().powf(power).copysign(w) as f32);
-        sums.weights = regressions.iter().map(|w| raised(f64::from(w.widen()))).collect();
+        sums.weights = regressions.iter().map(|w| raised(f64::from(w.widen()))).collect::<Vec<u16>>().into();
         asked.missed(&sums, most)
     });
     let (mut best, mut bar) = (POWERS[0], MISSED * missed[0] as f64);
@@ -78,14 +81,14 @@ impl Default for Rows {
 }
 
 impl Rows {
-    fn push(&mut self, seen: Seen<'_>, i: usize) {
+    fn push(&mut self, seen: RankerData<'_>, i: usize) {
         self.x.extend_rows(seen.x, i, i + 1);
         self.y.extend_rows(seen.y, i, i + 1);
     }
 
     /// How many labels are not nominated by the examples that have them.
-    fn missed(&self, sums: &Said, most: usize) -> usize {
-        let (x, y, sums) = (self.x.view(), self.y.view(), sums.view());
+    fn missed(&self, sums: &FeatureLabelMatrix, most: usize) -> usize {
+        let (x, y) = (self.x.view(), self.y.view());
         let missed = |scratch: &mut SparseAccumulator, i: usize| {
             let nominated = sums.leading(x.row(i), most, &[], scratch);
             let absent = |label: &&u32| nominated.binary_search_by_key(*label, |(other, _)| *other).is_err();
@@ -115,7 +118,7 @@ mod tests {
             y.push(label, 1.0);
             y.end_row();
         }
-        choose(Seen { x: x.view(), y: y.view(), weights: None, d: 3040, c: 40 }, most)
+        choose(RankerData { x: x.view(), y: y.view(), weights: None, d: 3040, c: 40 }, most)
     }
 
     #[test]
@@ -135,8 +138,8 @@ mod tests {
             y.push(0, 1.0);
             y.end_row();
         }
-        let seen = Seen { x: x.view(), y: y.view(), weights: None, d: 1, c: 1 };
+        let seen = RankerData { x: x.view(), y: y.view(), weights: None, d: 1, c: 1 };
         assert_eq!(choose(seen, 1), POWERS[0]);
-        assert_eq!(choose(Seen { weights: Some(&[0.0; 1000]), ..seen }, 1), POWERS[0]);
+        assert_eq!(choose(RankerData { weights: Some(&[0.0; 1000]), ..seen }, 1), POWERS[0]);
     }
 }

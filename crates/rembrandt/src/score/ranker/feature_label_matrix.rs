@@ -6,6 +6,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use crate::io::checkpoint::{Load, Reader, Store, Writer};
+use crate::linalg::buffer::Buffer;
 use crate::linalg::kernels::dots::Number;
 use crate::linalg::sparse_accumulator::SparseAccumulator;
 use crate::linalg::topk::TopK;
@@ -16,52 +17,31 @@ const LONG: usize = 16;
 const FEATURES: usize = 1 << 10;
 const PAIRS: usize = 1 << 16;
 
-/// What features say of labels, in memory.
+/// A number for pairs of a feature and a label, sparse, by features.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Said {
+pub(crate) struct FeatureLabelMatrix {
     /// Where the labels of each feature begin, and the end: d + 1.
-    pub starts: Vec<u64>,
+    pub starts: Buffer<u64>,
     /// The labels of each feature, ascending.
-    pub labels: Vec<u32>,
+    pub labels: Buffer<u32>,
     /// What it says of each: the bits of a bfloat16.
-    pub weights: Vec<u16>,
+    pub weights: Buffer<u16>,
 }
 
-impl Said {
-    /// Nothing yet, with room for some pairs of a feature and a label.
-    pub fn with_capacity(d: usize, pairs: usize) -> Said {
-        let mut starts = Vec::with_capacity(d + 1);
-        starts.push(0);
-        Said { starts, labels: Vec::with_capacity(pairs), weights: Vec::with_capacity(pairs) }
-    }
-
-    pub fn view(&self) -> SaidRef<'_> {
-        SaidRef { starts: &self.starts, labels: &self.labels, weights: &self.weights }
-    }
-}
-
-impl Store for Said {
+impl Store for FeatureLabelMatrix {
     fn store(&self, out: &mut Writer<'_>) -> io::Result<()> {
-        (&self.starts, &self.labels, &self.weights).store(out)
+        (&self.starts[..], &self.labels[..], &self.weights[..]).store(out)
     }
 }
 
-impl Load for Said {
-    fn load(from: &mut Reader) -> io::Result<Said> {
-        let (starts, labels, weights) = Load::load(from)?;
-        Ok(Said { starts, labels, weights })
+impl Load for FeatureLabelMatrix {
+    fn load(from: &mut Reader) -> io::Result<FeatureLabelMatrix> {
+        let (starts, labels, weights): (Vec<u64>, Vec<u32>, Vec<u16>) = Load::load(from)?;
+        Ok(FeatureLabelMatrix { starts: starts.into(), labels: labels.into(), weights: weights.into() })
     }
 }
 
-/// What features say of labels, wherever it lies.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct SaidRef<'a> {
-    pub starts: &'a [u64],
-    pub labels: &'a [u32],
-    pub weights: &'a [u16],
-}
-
-impl SaidRef<'_> {
+impl FeatureLabelMatrix {
     /// What is wrong with a matrix from a file, for `d` features and `c` labels.
     pub fn check(&self, d: usize, c: usize) -> Result<(), &'static str> {
         let ends = (self.starts.first(), self.starts.last());

@@ -47,15 +47,16 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use crate::io::checkpoint::{Load, Reader, Store, Writer};
+use crate::linalg::buffer::Buffer;
 use crate::linalg::csr::CsrRef;
 use crate::linalg::sparse_accumulator::SparseAccumulator;
 
-pub(crate) use feature_label_matrix::{Said, SaidRef};
-pub(crate) use one_vs_rest::rivals;
+pub(crate) use feature_label_matrix::FeatureLabelMatrix;
+pub(crate) use one_vs_rest::negatives_per_example;
 
 /// Examples that evidence is drawn from.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Seen<'a> {
+pub(crate) struct RankerData<'a> {
     /// Features and labels.
     pub x: CsrRef<'a>,
     pub y: CsrRef<'a>,
@@ -65,7 +66,7 @@ pub(crate) struct Seen<'a> {
     pub c: usize,
 }
 
-impl Seen<'_> {
+impl RankerData<'_> {
     fn weight(&self, i: usize) -> f64 {
         self.weights.map_or(1.0, |weights| f64::from(weights[i]))
     }
@@ -74,120 +75,101 @@ impl Seen<'_> {
 /// Examples of one task that nominates.
 const GRAIN: usize = 8;
 
-/// What features say of labels, in memory.
+/// Sparse scorers of the labels that an example could have.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Evidence {
-    /// What it is multiplied with before it is added to scores.
-    pub gain: f32,
-    /// Labels that an example nominates, at most.
+pub struct Ranker {
+    /// Its weight in the sum of scores.
+    pub weight: f32,
+    /// Candidates of an example, at most.
     pub(crate) most: u32,
-    /// What sums count beside separators.
-    pub(crate) share: f32,
-    /// e(f, l), which nominate.
-    pub(crate) sums: Said,
+    /// Weight of the associations beside the one-vs-rest scorers.
+    pub(crate) association_weight: f32,
+    /// e(f, l): which labels an example could have.
+    pub(crate) associations: FeatureLabelMatrix,
     /// w of each label.
-    pub(crate) separators: Said,
+    pub(crate) one_vs_rest: FeatureLabelMatrix,
     /// b of each label.
-    pub(crate) constants: Vec<f32>,
+    pub(crate) constants: Buffer<f32>,
 }
 
-impl Evidence {
-    /// Number of pairs of a feature and a label, in both matrices.
-    pub fn pairs(&self) -> usize {
-        self.sums.labels.len() + self.separators.labels.len()
-    }
-
-    pub(crate) fn view(&self) -> EvidenceRef<'_> {
-        EvidenceRef {
-            gain: self.gain,
-            most: self.most,
-            share: self.share,
-            sums: self.sums.view(),
-            separators: self.separators.view(),
-            constants: &self.constants,
-        }
-    }
-}
-
-impl Store for Evidence {
+impl Store for Ranker {
     fn store(&self, out: &mut Writer<'_>) -> io::Result<()> {
-        (self.gain, self.most, self.share).store(out)?;
-        (&self.sums, &self.separators, &self.constants).store(out)
+        (self.weight, self.most, self.association_weight).store(out)?;
+        (&self.associations, &self.one_vs_rest, &self.constants[..]).store(out)
     }
 }
 
-impl Load for Evidence {
-    fn load(from: &mut Reader) -> io::Result<Evidence> {
-        let (gain, most, share) = Load::load(from)?;
-        let (sums, separators, constants) = Load::load(from)?;
-        Ok(Evidence { gain, most, share, sums, separators, constants })
+impl Load for Ranker {
+    fn load(from: &mut Reader) -> io::Result<Ranker> {
+        let (weight, most, association_weight) = Load::load(from)?;
+        let (associations, one_vs_rest, constants): (_, _, Vec<f32>) = Load::load(from)?;
+        Ok(Ranker { weight, most, association_weight, associations, one_vs_rest, constants: constants.into() })
     }
 }
 
 /// Labels that an example nominates, ascending, with what is added to their scores.
-pub(crate) type Nominated = Vec<(u32, f32)>;
+pub(crate) type Candidates = Vec<(u32, f32)>;
 
 /// Labels, and those that are nominated beside them: ascending, each once.
-pub(crate) fn with_nominated(mut labels: Vec<u32>, nominated: &[(u32, f32)]) -> Vec<u32> {
+pub(crate) fn with_candidates(mut labels: Vec<u32>, nominated: &[(u32, f32)]) -> Vec<u32> {
     labels.extend(nominated.iter().map(|(label, _)| *label));
     labels.sort_unstable();
     labels.dedup();
     labels
 }
 
-/// What features say of labels, wherever it lies.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct EvidenceRef<'a> {
-    pub gain: f32,
-    pub most: u32,
-    pub share: f32,
-    pub sums: SaidRef<'a>,
-    pub separators: SaidRef<'a>,
-    pub constants: &'a [f32],
-}
+impl Ranker {
+    /// The same, with another weight of the associations.
+    pub(crate) fn with_association_weight(&self, association_weight: f32) -> Ranker {
+        Ranker { association_weight, ..self.clone() }
+    }
 
-impl EvidenceRef<'_> {
-    /// The same, with another share of the sums.
-    pub fn with_share(self, share: f32) -> Self {
-        EvidenceRef { share, ..self }
+    /// Number of pairs of a feature and a label, in both matrices.
+    pub fn pairs(&self) -> usize {
+        self.associations.labels.len() + self.one_vs_rest.labels.len()
     }
 
     /// What is wrong with evidence from a file, for `d` features and `c` labels.
-    pub fn check(&self, d: usize, c: usize) -> Result<(), &'static str> {
-        self.sums.check(d, c)?;
-        self.separators.check(d, c)?;
+    pub(crate) fn check(&self, d: usize, c: usize) -> Result<(), &'static str> {
+        self.associations.check(d, c)?;
+        self.one_vs_rest.check(d, c)?;
         if self.constants.len() != c {
             return Err("its evidence does not fit its labels");
         }
-        if !self.gain.is_finite() || !self.share.is_finite() || self.constants.iter().any(|b| !b.is_finite()) {
+        if !self.weight.is_finite()
+            || !self.association_weight.is_finite()
+            || self.constants.iter().any(|b| !b.is_finite())
+        {
             return Err("its evidence holds numbers that are not finite");
         }
         Ok(())
     }
 
     /// The labels that an example nominates, and what evidence adds to their scores.
-    pub fn nominate(&self, x: (&[u32], Option<&[f32]>), sums: &mut SparseAccumulator) -> Nominated {
-        let leading = self.sums.leading(x, self.most as usize, &[], sums);
-        let separated = self.separators.sums(x, &leading, sums);
+    pub(crate) fn propose(&self, x: (&[u32], Option<&[f32]>), sums: &mut SparseAccumulator) -> Candidates {
+        let leading = self.associations.leading(x, self.most as usize, &[], sums);
+        let separated = self.one_vs_rest.sums(x, &leading, sums);
         let score = |((label, sum), separated): ((u32, f32), f32)| {
-            (label, self.gain * (1.0 + separated + self.constants[label as usize] + self.share * sum))
+            (label, self.weight * (1.0 + separated + self.constants[label as usize] + self.association_weight * sum))
         };
         leading.into_iter().zip(separated).map(score).collect()
     }
 
     /// What a label has for being nominated at all.
-    pub fn start(&self, label: u32) -> f32 {
-        self.gain * (1.0 + self.constants[label as usize])
+    pub(crate) fn start(&self, label: u32) -> f32 {
+        self.weight * (1.0 + self.constants[label as usize])
     }
 
     /// What a feature of value 1 adds to that.
-    pub fn weight(&self, feature: usize, label: u32) -> f32 {
-        self.gain * (self.separators.weight(feature, label) + self.share * self.sums.weight(feature, label))
+    pub(crate) fn contribution(&self, feature: usize, label: u32) -> f32 {
+        self.weight
+            * (self.one_vs_rest.weight(feature, label)
+                + self.association_weight * self.associations.weight(feature, label))
     }
 
     /// What each of some examples nominates.
-    pub fn nominations(&self, x: CsrRef<'_>) -> Vec<Nominated> {
-        let one = |sums: &mut SparseAccumulator, i: usize| self.nominate(x.row(i), sums);
+    pub(crate) fn propose_all(&self, x: CsrRef<'_>) -> Vec<Candidates> {
+        let one = |sums: &mut SparseAccumulator, i: usize| self.propose(x.row(i), sums);
         (0..x.rows()).into_par_iter().with_min_len(GRAIN).map_init(SparseAccumulator::default, one).collect()
     }
 }

@@ -22,7 +22,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use rayon::prelude::*;
 
-use super::{SaidRef, Seen};
+use super::{FeatureLabelMatrix, RankerData};
 use crate::linalg::csr::{Columns, Csr};
 use crate::linalg::sparse_accumulator::SparseAccumulator;
 use crate::{Result, Run};
@@ -48,13 +48,13 @@ const GRAIN: usize = 256;
 const STAGE: &str = "evidence";
 
 /// Labels that each of `n` examples with `nnz` features together is told from.
-pub(crate) fn rivals(n: u64, nnz: u64) -> usize {
+pub(crate) fn negatives_per_example(n: u64, nnz: u64) -> usize {
     (PAIRS / n.max(1)).min(WORK / nnz.max(1)).clamp(RIVALS[0], RIVALS[1]) as usize
 }
 
 /// What tells a label from those that it is mistaken for.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Separated {
+pub(super) struct LabelWeights {
     /// Features, ascending, and w.
     pub weights: Vec<(u32, f32)>,
     /// b.
@@ -62,18 +62,23 @@ pub(super) struct Separated {
 }
 
 /// What separates every label from the examples that the sums mistake for it: each for `most` labels.
-pub(super) fn separate(sums: SaidRef<'_>, most: usize, seen: Seen<'_>, run: &mut Run<'_>) -> Result<Vec<Separated>> {
+pub(super) fn fit_one_vs_rest(
+    sums: &FeatureLabelMatrix,
+    most: usize,
+    seen: RankerData<'_>,
+    run: &mut Run<'_>,
+) -> Result<Vec<LabelWeights>> {
     let n = seen.x.rows();
     run.begin(2 * n as u64);
-    let mistaken = mistaken(sums, most, seen, run)?;
+    let negatives = hard_negatives(sums, most, seen, run)?;
     let problem = Problem {
         seen,
         of: Columns::new(seen.y, seen.c),
-        against: Columns::new(mistaken.view(), seen.c),
+        against: Columns::new(negatives.view(), seen.c),
         square: mean_square(seen),
     };
-    let pairs = (seen.y.nnz() + mistaken.nnz()).max(1) as f64;
-    drop(mistaken);
+    let pairs = (seen.y.nnz() + negatives.nnz()).max(1) as f64;
+    drop(negatives);
     let mut separated = Vec::with_capacity(seen.c);
     let (mut worked, mut told) = (0, 0);
     for from in (0..seen.c).step_by(LABELS) {
@@ -90,7 +95,7 @@ pub(super) fn separate(sums: SaidRef<'_>, most: usize, seen: Seen<'_>, run: &mut
 }
 
 /// For each example the labels of which sums say most without its having them, ascending.
-fn mistaken(sums: SaidRef<'_>, most: usize, seen: Seen<'_>, run: &mut Run<'_>) -> Result<Csr> {
+fn hard_negatives(sums: &FeatureLabelMatrix, most: usize, seen: RankerData<'_>, run: &mut Run<'_>) -> Result<Csr> {
     let mut found = Csr::new(true);
     for from in (0..seen.x.rows()).step_by(ROWS) {
         let rows = from..seen.x.rows().min(from + ROWS);
@@ -111,7 +116,7 @@ fn mistaken(sums: SaidRef<'_>, most: usize, seen: Seen<'_>, run: &mut Run<'_>) -
 }
 
 /// The mean of |x|² over the examples; 1 where all are empty.
-pub(super) fn mean_square(seen: Seen<'_>) -> f64 {
+pub(super) fn mean_square(seen: RankerData<'_>) -> f64 {
     let (mut sum, mut total) = (0.0, 0.0);
     for i in 0..seen.x.rows() {
         let weight = seen.weight(i);
@@ -123,7 +128,7 @@ pub(super) fn mean_square(seen: Seen<'_>) -> f64 {
 
 /// All examples, and which are for and against each label.
 struct Problem<'a> {
-    seen: Seen<'a>,
+    seen: RankerData<'a>,
     of: Columns,
     against: Columns,
     square: f64,
@@ -154,10 +159,10 @@ struct Dual {
 
 impl Task {
     /// What separates a label.
-    fn run(&mut self, problem: &Problem<'_>, label: usize) -> Separated {
+    fn run(&mut self, problem: &Problem<'_>, label: usize) -> LabelWeights {
         // Without anything to tell it from, sums say all there is.
         if problem.against.rows(label).is_empty() {
-            return Separated::default();
+            return LabelWeights::default();
         }
         self.gather(problem, label);
         let scale = problem.square.sqrt();
@@ -168,7 +173,7 @@ impl Task {
         weights.shrink_to_fit();
         self.features.drain(..).for_each(|feature| self.places[feature as usize] = 0);
         let constant = (b * scale) as f32;
-        Separated { weights, constant: if constant.is_finite() { constant } else { 0.0 } }
+        LabelWeights { weights, constant: if constant.is_finite() { constant } else { 0.0 } }
     }
 
     /// Copies the examples of a label, with places in the stead of features.
@@ -275,7 +280,7 @@ mod tests {
             against.end_row();
             weights.push(0.5 + unit() as f32);
         }
-        let seen = Seen { x: x.view(), y: y.view(), weights: Some(&weights), d: 12, c: 1 };
+        let seen = RankerData { x: x.view(), y: y.view(), weights: Some(&weights), d: 12, c: 1 };
         let square = mean_square(seen);
         let problem = Problem { seen, of: Columns::new(y.view(), 1), against: Columns::new(against.view(), 1), square };
         let mut task = Task::default();
@@ -296,7 +301,10 @@ mod tests {
 
     #[test]
     fn more_data_have_fewer_rivals() {
-        assert_eq!([0, 1_000_000, 10_000_000, u64::MAX].map(|nnz| rivals(1000, nnz)), [400, 400, 300, 20]);
-        assert_eq!([0, 600_000, u64::MAX].map(|n| rivals(n, 1000)), [400, 100, 20]);
+        assert_eq!(
+            [0, 1_000_000, 10_000_000, u64::MAX].map(|nnz| negatives_per_example(1000, nnz)),
+            [400, 400, 300, 20]
+        );
+        assert_eq!([0, 600_000, u64::MAX].map(|n| negatives_per_example(n, 1000)), [400, 100, 20]);
     }
 }

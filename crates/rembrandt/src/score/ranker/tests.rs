@@ -1,4 +1,5 @@
 use super::*;
+use crate::linalg::buffer::Buffer;
 use crate::linalg::csr::Csr;
 use crate::linalg::kernels::dots::narrow;
 use crate::linalg::matrix::Matrix;
@@ -18,21 +19,28 @@ fn examples(rows: &[Example<'_>]) -> (Csr, Csr) {
     (x, y)
 }
 
-fn seen<'a>((x, y): &'a (Csr, Csr), weights: Option<&'a [f32]>, (d, c): (usize, usize)) -> Seen<'a> {
-    Seen { x: x.view(), y: y.view(), weights, d, c }
+fn seen<'a>((x, y): &'a (Csr, Csr), weights: Option<&'a [f32]>, (d, c): (usize, usize)) -> RankerData<'a> {
+    RankerData { x: x.view(), y: y.view(), weights, d, c }
 }
 
-fn fit(examples: &(Csr, Csr), size: (usize, usize)) -> Evidence {
-    Evidence::fit(seen(examples, None, size), &mut Run::default()).unwrap()
+fn fit(examples: &(Csr, Csr), size: (usize, usize)) -> Ranker {
+    Ranker::fit(seen(examples, None, size), &mut Run::default()).unwrap()
 }
 
 /// What some examples add to the scores of all labels.
-fn scores(view: EvidenceRef<'_>, x: &Csr, c: usize) -> Matrix {
+fn scores(ranker: &Ranker, x: &Csr, c: usize) -> Matrix {
     let mut scores = Matrix::zeros(x.rows(), c);
-    for (i, nominated) in view.nominations(x.view()).iter().enumerate() {
-        Labels::Range(0..c as u32).add(nominated, scores.row_mut(i));
+    for (i, candidates) in ranker.propose_all(x.view()).iter().enumerate() {
+        Labels::Range(0..c as u32).add(candidates, scores.row_mut(i));
     }
     scores
+}
+
+/// Other numbers in a buffer.
+fn edit<T: bytemuck::Pod>(buffer: &mut Buffer<T>, change: impl FnOnce(&mut Vec<T>)) {
+    let mut numbers = buffer.to_vec();
+    change(&mut numbers);
+    *buffer = numbers.into();
 }
 
 fn small() -> (Csr, Csr) {
@@ -48,7 +56,7 @@ fn small() -> (Csr, Csr) {
 /// Sums by hand: without the last example the squares are 10, 5, 0 and 26, and ρ is the mean of those that are not 0.
 #[test]
 fn weights_are_roots_of_single_regressions() {
-    let sums = Said::sums(seen(&small(), Some(&[1.0, 1.0, 1.0, 1.0, 0.0]), (4, 3)), 0.5);
+    let sums = FeatureLabelMatrix::association_table(seen(&small(), Some(&[1.0, 1.0, 1.0, 1.0, 0.0]), (4, 3)), 0.5);
     let rho = 41.0 / 3.0;
     let expected = [
         (0, 0, 1.0 / (10.0 + rho)),
@@ -61,68 +69,66 @@ fn weights_are_roots_of_single_regressions() {
     assert_eq!(sums.labels.len(), expected.len());
     for (feature, label, square) in expected {
         let root = f32::abs(square).sqrt().copysign(square);
-        let weight = sums.view().weight(feature, label);
+        let weight = sums.weight(feature, label);
         assert!((weight / root - 1.0).abs() < 0.01, "{feature}, {label}: {weight} and {root}");
     }
-    assert_eq!((sums.view().weight(2, 0), sums.view().weight(3, 0)), (0.0, 0.0));
-    assert!(sums.view().check(4, 3).is_ok());
+    assert_eq!((sums.weight(2, 0), sums.weight(3, 0)), (0.0, 0.0));
+    assert!(sums.check(4, 3).is_ok());
 }
 
 #[test]
 fn weights_of_examples_count() {
-    let weighed = Said::sums(seen(&small(), Some(&[1.0, 2.0, 0.0, 1.0, 0.0]), (4, 3)), 0.5);
+    let weighed = FeatureLabelMatrix::association_table(seen(&small(), Some(&[1.0, 2.0, 0.0, 1.0, 0.0]), (4, 3)), 0.5);
     let copied =
         examples(&[(&[(0, 1.0), (1, 2.0)], &[0, 2]), (&[(0, 3.0)], &[2]), (&[(0, 3.0)], &[2]), (&[(3, 5.0)], &[])]);
-    assert_eq!(weighed, Said::sums(seen(&copied, None, (4, 3)), 0.5));
+    assert_eq!(weighed, FeatureLabelMatrix::association_table(seen(&copied, None, (4, 3)), 0.5));
 }
 
-/// What is added to a label is the sum of what its features say, where the example nominates it; all labels, a part of
+/// What is added to a label is the sum of what its features say, where it is a candidate of the example; all labels, a part of
 /// them or some: each gets the same to the last bit.
 #[test]
-fn scores_are_sums_of_weights_of_what_is_nominated() {
-    let (small, mut nominations) = (small(), 0);
+fn scores_are_sums_of_contributions_to_the_candidates() {
+    let (small, mut count) = (small(), 0);
     let x = &small.0;
     for most in [1, 3] {
-        let evidence = Evidence { gain: 3.0, most, ..fit(&small, (4, 3)) };
-        let view = evidence.view();
-        let all = scores(view, x, 3);
+        let ranker = Ranker { weight: 3.0, most, ..fit(&small, (4, 3)) };
+        let all = scores(&ranker, x, 3);
         for i in 0..x.rows() {
-            let nominated = view.nominate(x.view().row(i), &mut SparseAccumulator::default());
-            assert!(nominated.len() <= most as usize && nominated.is_sorted_by(|a, b| a.0 < b.0));
-            nominations += nominated.len();
+            let candidates = ranker.propose(x.view().row(i), &mut SparseAccumulator::default());
+            assert!(candidates.len() <= most as usize && candidates.is_sorted_by(|a, b| a.0 < b.0));
+            count += candidates.len();
             for label in 0..3 {
-                let sum: f32 = x.view().entries(i).map(|(f, value)| value * view.weight(f, label)).sum();
-                let is_nominated = nominated.iter().any(|(other, _)| *other == label);
-                let expected = if is_nominated { view.start(label) + sum } else { 0.0 };
+                let sum: f32 = x.view().entries(i).map(|(f, value)| value * ranker.contribution(f, label)).sum();
+                let is_candidate = candidates.iter().any(|(other, _)| *other == label);
+                let expected = if is_candidate { ranker.start(label) + sum } else { 0.0 };
                 assert!((all.row(i)[label as usize] - expected).abs() < 1e-5 * (1.0 + expected.abs()));
             }
             let (mut part, mut some) = ([0.0; 2], [0.0; 2]);
-            Labels::Range(1..3).add(&nominated, &mut part);
-            Labels::Some(&[0, 2]).add(&nominated, &mut some);
+            Labels::Range(1..3).add(&candidates, &mut part);
+            Labels::Some(&[0, 2]).add(&candidates, &mut some);
             assert_eq!((part[0], part[1], some[0], some[1]), {
                 let row = all.row(i);
                 (row[1], row[2], row[0], row[2])
             });
         }
     }
-    assert!(nominations > 8);
+    assert!(count > 8);
 }
 
-/// An example nominates the labels of which its features say most, and none of which they say no.
+/// Candidates of an example are the labels of which its features say most, and none of which they say no.
 #[test]
-fn the_leading_labels_are_nominated() {
-    let sums = Said {
-        starts: vec![0, 3, 5],
-        labels: vec![0, 1, 2, 1, 3],
-        weights: [1.0, 2.0, 3.0, 2.0, -1.0].map(narrow).into(),
+fn the_leading_labels_are_candidates() {
+    let sums = FeatureLabelMatrix {
+        starts: vec![0, 3, 5].into(),
+        labels: vec![0, 1, 2, 1, 3].into(),
+        weights: [1.0, 2.0, 3.0, 2.0, -1.0].map(narrow).to_vec().into(),
     };
-    let leading = |most, own: &[u32]| {
-        sums.view().leading((&[0, 1], Some(&[1.0, 0.75])), most, own, &mut SparseAccumulator::default())
-    };
+    let leading =
+        |most, own: &[u32]| sums.leading((&[0, 1], Some(&[1.0, 0.75])), most, own, &mut SparseAccumulator::default());
     assert_eq!(leading(9, &[]), [(0, 1.0), (1, 3.5), (2, 3.0)]);
     assert_eq!(leading(2, &[]), [(1, 3.5), (2, 3.0)]);
     assert_eq!(leading(2, &[1]), [(0, 1.0), (2, 3.0)]);
-    let negative = sums.view().leading((&[1], Some(&[-1.0])), 9, &[], &mut SparseAccumulator::default());
+    let negative = sums.leading((&[1], Some(&[-1.0])), 9, &[], &mut SparseAccumulator::default());
     assert_eq!(negative, [(3, 1.0)]);
 }
 
@@ -131,10 +137,12 @@ fn the_leading_labels_are_nominated() {
 fn long_lists_say_the_same() {
     let count = 1000u32;
     let weights: Vec<u16> = (0..count).map(|label| narrow((label % 7) as f32)).collect();
-    let said = Said { starts: vec![0, u64::from(count)], labels: (0..count).collect(), weights };
+    let labels: Vec<u32> = (0..count).collect();
+    let starts = vec![0, u64::from(count)];
+    let long = FeatureLabelMatrix { starts: starts.into(), labels: labels.into(), weights: weights.into() };
     for asked in [vec![3, 500, 999], (0..count).collect()] {
         let labels: Vec<(u32, f32)> = asked.iter().map(|label| (*label, 0.0)).collect();
-        let sums = said.view().sums((&[0], None), &labels, &mut SparseAccumulator::default());
+        let sums = long.sums((&[0], None), &labels, &mut SparseAccumulator::default());
         assert_eq!(sums, asked.iter().map(|label| (label % 7) as f32).collect::<Vec<_>>());
     }
 }
@@ -151,42 +159,42 @@ fn lists_are_limited() {
             y.end_row();
         }
     }
-    let sums = Said::sums(seen(&(x, y), None, (1, 1000)), 0.5);
+    let sums = FeatureLabelMatrix::association_table(seen(&(x, y), None, (1, 1000)), 0.5);
     assert_eq!(sums.labels.len(), 512);
-    assert!((0..500).all(|half| sums.view().weight(0, 2 * half + 1) > 0.0));
+    assert!((0..500).all(|half| sums.weight(0, 2 * half + 1) > 0.0));
 }
 
 #[test]
 fn nothing_says_nothing() {
     let empty = examples(&[(&[], &[]), (&[], &[1])]);
-    let evidence = fit(&empty, (3, 2));
-    assert_eq!(evidence.pairs(), 0);
-    assert!(scores(evidence.view(), &empty.0, 2).as_slice().iter().all(|score| *score == 0.0));
+    let ranker = fit(&empty, (3, 2));
+    assert_eq!(ranker.pairs(), 0);
+    assert!(scores(&ranker, &empty.0, 2).as_slice().iter().all(|score| *score == 0.0));
 }
 
 #[test]
 fn damage_is_noticed() {
     let good = fit(&small(), (4, 3));
-    assert!(good.view().check(4, 3).is_ok());
-    let damages: [fn(&mut Evidence); 11] = [
-        |e| e.sums.starts[1] = 99,
-        |e| e.sums.labels[0] = 3,
-        |e| e.sums.labels.swap(0, 1),
-        |e| e.sums.weights[0] = 0x7f80,
-        |e| e.gain = f32::NAN,
-        |e| e.share = f32::INFINITY,
-        |e| e.sums.weights.truncate(2),
-        |e| e.separators.starts[1] = 99,
-        |e| e.separators.labels[0] = 3,
-        |e| e.constants[1] = f32::NAN,
-        |e| e.constants.truncate(2),
+    assert!(good.check(4, 3).is_ok());
+    let damages: [fn(&mut Ranker); 11] = [
+        |r| edit(&mut r.associations.starts, |starts| starts[1] = 99),
+        |r| edit(&mut r.associations.labels, |labels| labels[0] = 3),
+        |r| edit(&mut r.associations.labels, |labels| labels.swap(0, 1)),
+        |r| edit(&mut r.associations.weights, |weights| weights[0] = 0x7f80),
+        |r| r.weight = f32::NAN,
+        |r| r.association_weight = f32::INFINITY,
+        |r| edit(&mut r.associations.weights, |weights| weights.truncate(2)),
+        |r| edit(&mut r.one_vs_rest.starts, |starts| starts[1] = 99),
+        |r| edit(&mut r.one_vs_rest.labels, |labels| labels[0] = 3),
+        |r| edit(&mut r.constants, |constants| constants[1] = f32::NAN),
+        |r| edit(&mut r.constants, |constants| constants.truncate(2)),
     ];
     for damage in damages {
         let mut bad = good.clone();
         damage(&mut bad);
-        assert!(bad.view().check(4, 3).is_err());
+        assert!(bad.check(4, 3).is_err());
     }
-    assert!(good.view().check(5, 3).is_err() && good.view().check(4, 2).is_err());
+    assert!(good.check(5, 3).is_err() && good.check(4, 2).is_err());
 }
 
 /// Labels that share their words: 0 and 1 both have feature 0, and only feature 1 or 2 tells them apart. Feature 3 is
@@ -207,20 +215,21 @@ fn alike() -> (Csr, Csr) {
 #[test]
 fn labels_are_told_from_those_that_they_are_mistaken_for() {
     let fitted = fit(&alike(), (5, 3));
-    let (sums, separators) = (fitted.sums.view(), fitted.separators.view());
-    assert!(fitted.view().check(5, 3).is_ok());
-    let apart =
-        |said: SaidRef<'_>| [(1, 0, 1), (2, 1, 0)].map(|(f, own, other)| said.weight(f, own) - said.weight(f, other));
-    let (before, after) = (apart(sums), apart(separators));
+    let (associations, one_vs_rest) = (&fitted.associations, &fitted.one_vs_rest);
+    assert!(fitted.check(5, 3).is_ok());
+    let apart = |matrix: &FeatureLabelMatrix| {
+        [(1, 0, 1), (2, 1, 0)].map(|(f, own, other)| matrix.weight(f, own) - matrix.weight(f, other))
+    };
+    let (before, after) = (apart(associations), apart(one_vs_rest));
     assert!((0..2).all(|i| after[i] > before[i] + 0.5), "{before:?} became {after:?}");
     // A word that tells nothing from anything says the same of both.
-    let shared = [0, 1].map(|label| separators.weight(0, label));
+    let shared = [0, 1].map(|label| one_vs_rest.weight(0, label));
     assert!((shared[0] - shared[1]).abs() < 0.05, "{shared:?}");
 }
 
 /// Examples, features and labels enough that every loop has several tasks.
 #[test]
-fn evidence_is_the_same_for_any_number_of_threads() {
+fn a_ranker_is_the_same_for_any_number_of_threads() {
     let (mut x, mut y) = (Csr::new(false), Csr::new(true));
     for i in 0..2000u32 {
         let mut ids = [i % 97, 97 + i * i % 203, 300 + i * 7 % 199];
@@ -232,13 +241,13 @@ fn evidence_is_the_same_for_any_number_of_threads() {
     }
     let many = (x, y);
     let fitted = || {
-        let evidence = fit(&many, (500, 97));
-        let scores = scores(evidence.view(), &many.0, 97);
-        (evidence, scores)
+        let ranker = fit(&many, (500, 97));
+        let scores = scores(&ranker, &many.0, 97);
+        (ranker, scores)
     };
     let on = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(fitted);
     let one = on(1);
-    assert!(one.0.separators.labels.len() > 500 && one.0.constants.iter().any(|b| *b != 0.0));
+    assert!(one.0.one_vs_rest.labels.len() > 500 && one.0.constants.iter().any(|b| *b != 0.0));
     assert_eq!(one, on(3));
 }
 
@@ -251,7 +260,7 @@ fn examples_without_weight_are_not_there() {
     half_y.extend_rows(y.view(), 0, 30);
     let weights: Vec<f32> = (0..60).map(|i| if i < 30 { 1.0 } else { 0.0 }).collect();
     let whole = (x, y);
-    let weighed = Evidence::fit(seen(&whole, Some(&weights), (5, 3)), &mut Run::default()).unwrap();
+    let weighed = Ranker::fit(seen(&whole, Some(&weights), (5, 3)), &mut Run::default()).unwrap();
     let half = fit(&(half_x, half_y), (5, 3));
     assert_eq!(weighed, half);
 }
@@ -267,7 +276,7 @@ fn scores_do_not_depend_on_the_unit_of_values() {
     }
     let of = |x: Csr| {
         let examples = (x, y.clone());
-        scores(fit(&examples, (5, 3)).view(), &examples.0, 3)
+        scores(&fit(&examples, (5, 3)), &examples.0, 3)
     };
     let (small, large) = (of(x.clone()), of(large));
     for (small, large) in small.as_slice().iter().zip(large.as_slice()) {
@@ -276,7 +285,7 @@ fn scores_do_not_depend_on_the_unit_of_values() {
 }
 
 #[test]
-fn evidence_can_be_cancelled() {
+fn a_fit_can_be_cancelled() {
     let alike = alike();
     let mut calls = 0;
     let mut run = Run::watched(|progress| {
@@ -284,5 +293,5 @@ fn evidence_can_be_cancelled() {
         calls += 1;
         calls < 2
     });
-    assert!(matches!(Evidence::fit(seen(&alike, None, (5, 3)), &mut run), Err(Error::Cancelled)));
+    assert!(matches!(Ranker::fit(seen(&alike, None, (5, 3)), &mut run), Err(Error::Cancelled)));
 }

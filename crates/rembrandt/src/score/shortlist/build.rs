@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::{Linear, Rest, Shortlist, Width};
+use super::{Linear, LogPartition, Shortlist, Width};
 use crate::linalg::csr::{Columns, CsrRef};
 use crate::linalg::kernels::dots::narrow;
 use crate::linalg::topk::TopK;
@@ -57,22 +57,33 @@ impl Postings {
         }
         starts.push(labels.len() as u64);
         let width = Width { probes: most, labels: EVERY };
-        Postings { shortlist: Shortlist { width, rest: None, starts, labels, shares, offsets }, once }
+        Postings {
+            shortlist: Shortlist {
+                width,
+                log_partition: None,
+                starts: starts.into(),
+                labels: labels.into(),
+                shares: shares.into(),
+                offsets: offsets.into(),
+            },
+            once,
+        }
     }
 
     /// What is kept, with lists no longer than `most`.
-    pub fn finish(self, width: Width, most: usize, rest: Option<Rest>) -> Shortlist {
+    pub fn finish(self, width: Width, most: usize, log_partition: Option<LogPartition>) -> Shortlist {
         let Shortlist { starts, labels, shares, offsets, .. } = self.shortlist;
-        let mut kept = Shortlist { width, rest, starts: vec![0], labels: Vec::new(), shares: Vec::new(), offsets };
+        let (mut kept_starts, mut kept_labels, mut kept_shares) = (vec![0], Vec::new(), Vec::new());
         let lists = starts.len() - 1;
         for (list, pair) in starts.windows(2).enumerate() {
             let [from, to] = [pair[0] as usize, pair[1] as usize];
             let to = if list + 1 < lists { to.min(from + most) } else { to };
-            kept.labels.extend_from_slice(&labels[from..to]);
-            kept.shares.extend_from_slice(&shares[from..to]);
-            kept.starts.push(kept.labels.len() as u64);
+            kept_labels.extend_from_slice(&labels[from..to]);
+            kept_shares.extend_from_slice(&shares[from..to]);
+            kept_starts.push(kept_labels.len() as u64);
         }
-        kept
+        let (starts, labels, shares) = (kept_starts.into(), kept_labels.into(), kept_shares.into());
+        Shortlist { width, log_partition, starts, labels, shares, offsets }
     }
 }
 

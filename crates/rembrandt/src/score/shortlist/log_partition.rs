@@ -25,7 +25,7 @@ const SMALLEST: f64 = 1e-4;
 
 /// How to estimate what is left out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Rest {
+pub struct LogPartition {
     /// v̄.
     pub direction: Vec<f32>,
     /// a, b, c and e.
@@ -35,7 +35,7 @@ pub struct Rest {
 const TERMS: usize = 4;
 
 /// What is known of an example.
-pub(crate) struct Known<'a> {
+pub(crate) struct Observed<'a> {
     pub h: &'a [f32],
     /// log Σ exp over the shortlist.
     pub shortlist: f64,
@@ -43,15 +43,16 @@ pub(crate) struct Known<'a> {
     pub all: f64,
 }
 
-impl Rest {
+impl LogPartition {
     /// Fits the law to examples.
     pub(crate) fn fit<'a>(
         linear: &Linear<'_>,
         offsets: &[f32],
         calibration: Calibration,
-        examples: impl Iterator<Item = Known<'a>>,
-    ) -> Rest {
-        let mut rest = Rest { direction: mean_vector(linear, offsets, calibration), coefficients: [0.0; TERMS] };
+        examples: impl Iterator<Item = Observed<'a>>,
+    ) -> LogPartition {
+        let mut rest =
+            LogPartition { direction: mean_vector(linear, offsets, calibration), coefficients: [0.0; TERMS] };
         // XᵀX and Xᵀy of the regression.
         let (mut square, mut right, mut count) = ([[0f64; TERMS]; TERMS], [0f64; TERMS], 0.0);
         for known in examples {

@@ -7,16 +7,13 @@
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::log_partition::Known;
-use super::{Linear, Postings, Rest, Shortlist, Width};
+use super::log_partition::Observed;
+use super::{Linear, LogPartition, Postings, Shortlist, Width};
 use crate::linalg::csr::CsrRef;
-use crate::linalg::kernels::dots::dots;
-use crate::linalg::kernels::elementwise::exp_sum;
-use crate::linalg::matrix::{MatRef, Matrix};
+use crate::linalg::matrix::MatRef;
 use crate::linalg::sparse_accumulator::SparseAccumulator;
-use crate::linalg::topk::TopK;
 use crate::score::head::{Calibration, Loss, STRIP};
-use crate::score::ranker::{Labels, with_nominated};
+use crate::score::scorer::{Scored, Scorer};
 
 /// The search that is tried first; the next are each twice as wide.
 const FIRST: Width = Width { probes: 64, labels: 256 };
@@ -30,8 +27,6 @@ const ENOUGH: f64 = 0.99;
 pub(crate) const DECIDING: usize = 5000;
 /// Ranks that count.
 const TOP: usize = 5;
-/// Labels of a tile.
-const TILE: usize = 256;
 
 /// What a search with shortlists found, beside what a scan of all labels found for the same examples.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -97,12 +92,13 @@ struct Scan {
 /// Builds lists and finds the width of the search with them, if there is one that is good enough.
 pub(crate) fn choose(
     linear: &Linear<'_>,
+    scorer: &Scorer<'_>,
     (x, y): (CsrRef<'_>, CsrRef<'_>),
     trial: Trial<'_>,
     calibration: Calibration,
 ) -> (Option<Shortlist>, ShortlistReport) {
     let postings = Postings::build(linear, x, y, WIDEST.probes);
-    let scans = scan(linear, &trial, calibration);
+    let scans = scan(scorer, &trial);
     let held = |i: &usize| !trial.y.row(*i).0.is_empty();
     let labelled: Vec<usize> = (0..trial.y.rows()).filter(held).collect();
     let precision = |top: usize, best: &dyn Fn(usize) -> Vec<u32>| {
@@ -122,7 +118,7 @@ pub(crate) fn choose(
     };
     let mut width = FIRST;
     loop {
-        let found = search(linear, &postings, trial, width);
+        let found = search(scorer, &postings, trial, width);
         let ranked = |i: usize| found[i].best.clone();
         let measured = Measured {
             width,
@@ -137,12 +133,12 @@ pub(crate) fn choose(
             !labelled.is_empty() && measured.p1 >= ENOUGH * report.scan_p1 && measured.p5 >= ENOUGH * report.scan_p5;
         if report.used {
             let rest = (calibration.loss == Loss::Softmax).then(|| {
-                let knowns = found.iter().zip(&scans).enumerate().map(|(i, (found, scan))| Known {
+                let knowns = found.iter().zip(&scans).enumerate().map(|(i, (found, scan))| Observed {
                     h: trial.h.row(i),
-                    shortlist: log_sum(&found.scores, calibration),
+                    shortlist: found.log_sum,
                     all: scan.log_sum,
                 });
-                Rest::fit(linear, &postings.shortlist.offsets, calibration, knowns)
+                LogPartition::fit(linear, &postings.shortlist.offsets, calibration, knowns)
             });
             return (Some(postings.finish(width, KEPT * width.probes, rest)), report);
         }
@@ -163,80 +159,37 @@ fn recall<'a>(found: &[Found], wanted: impl Iterator<Item = (usize, &'a [u32])>)
     hits as f64 / all.max(1) as f64
 }
 
-/// The shortlist of an example, ascending, the scores of its labels and the best of them.
+/// The shortlist of an example, ascending, and the best of its labels.
 struct Found {
     labels: Vec<u32>,
-    scores: Vec<f32>,
     best: Vec<u32>,
+    /// log Σ exp of the calibrated scores.
+    log_sum: f64,
 }
 
-fn search(linear: &Linear<'_>, postings: &Postings, trial: Trial<'_>, width: Width) -> Vec<Found> {
-    let one = |sums: &mut SparseAccumulator, i: usize| {
+fn search(scorer: &Scorer<'_>, postings: &Postings, trial: Trial<'_>, width: Width) -> Vec<Found> {
+    let z = scorer.inputs(&trial.h.to_matrix());
+    let one = |scratch: &mut SparseAccumulator, i: usize| {
         let truth = trial.y.row(i).0;
         let skip = |at: usize, label: u32| trial.own && postings.once[at] && truth.contains(&label);
-        let labels = postings.shortlist.lists().search(trial.x.row(i), width, skip, sums);
-        let nominated = linear.nominate(trial.x.row(i), sums);
-        let labels = with_nominated(labels, &nominated);
-        let z = linear.inputs(trial.h.row(i));
-        let score = |label: &u32| {
-            let mut score = [0.0];
-            dots(&z, linear.vectors.row(*label as usize), z.len(), &mut score);
-            score[0]
-        };
-        let mut scores: Vec<f32> = labels.iter().map(score).collect();
-        Labels::Some(&labels).add(&nominated, &mut scores);
-        let mut best = TopK::new(TOP);
-        labels.iter().zip(&scores).for_each(|(label, score)| best.offer(*label, *score));
-        Found { best: best.into_ranked().map(|(label, _)| label).collect(), labels, scores }
+        let (labels, candidates) = scorer.likely(&postings.shortlist, width, trial.x.row(i), skip, scratch);
+        let (scored, _) = scorer.top_of_some(&labels, &candidates, z.row(i), TOP);
+        let log_sum = scored.log_partition.value();
+        Found { best: scored.best.into_ranked().map(|(label, _)| label).collect(), labels, log_sum }
     };
     (0..trial.x.rows()).into_par_iter().with_min_len(16).map_init(SparseAccumulator::default, one).collect()
 }
 
 /// The best of all labels for each of the examples.
-fn scan(linear: &Linear<'_>, trial: &Trial<'_>, calibration: Calibration) -> Vec<Scan> {
-    let h = trial.h;
+fn scan(scorer: &Scorer<'_>, trial: &Trial<'_>) -> Vec<Scan> {
     let strip = |strip: usize| {
-        let rows = strip * STRIP..h.rows().min((strip + 1) * STRIP);
-        let width = linear.vectors.cols();
-        let mut z = Matrix::zeros(rows.len(), width);
-        rows.clone().enumerate().for_each(|(to, i)| z.row_mut(to).copy_from_slice(&linear.inputs(h.row(i))));
-        let mut sums = SparseAccumulator::default();
-        let nominated: Vec<_> = rows.clone().map(|i| linear.nominate(trial.x.row(i), &mut sums)).collect();
-        let mut best = vec![TopK::new(TOP); rows.len()];
-        let mut sums = vec![Vec::new(); rows.len()];
-        let mut scores = Vec::new();
-        for from in (0..linear.c()).step_by(TILE) {
-            let tile = from..linear.c().min(from + TILE);
-            scores.resize(rows.len() * tile.len(), 0.0);
-            let vectors = &linear.vectors.as_slice()[tile.start * width..tile.end * width];
-            dots(z.as_slice(), vectors, width, &mut scores);
-            let labels = Labels::Range(tile.start as u32..tile.end as u32);
-            nominated.iter().zip(scores.chunks_mut(tile.len())).for_each(|(nominated, row)| labels.add(nominated, row));
-            for ((best, sums), row) in best.iter_mut().zip(&mut sums).zip(scores.chunks(tile.len())) {
-                tile.clone().zip(row).for_each(|(label, score)| best.offer(label as u32, *score));
-                if calibration.loss == Loss::Softmax {
-                    sums.push(log_sum(row, calibration));
-                }
-            }
-        }
-        let scan = |(best, sums): (TopK, Vec<f64>)| Scan {
-            best: best.into_ranked().map(|(label, _)| label).collect(),
-            log_sum: log_add(&sums),
+        let rows = strip * STRIP..trial.h.rows().min((strip + 1) * STRIP);
+        let h = trial.h.split_rows_at(rows.start).1.split_rows_at(rows.len()).0.to_matrix();
+        let scan = |scored: Scored| Scan {
+            log_sum: scored.log_partition.value(),
+            best: scored.best.into_ranked().map(|(label, _)| label).collect(),
         };
-        best.into_iter().zip(sums).map(scan).collect::<Vec<_>>()
+        scorer.top_of_all(trial.x.range(rows), &h, TOP).into_iter().map(scan).collect::<Vec<_>>()
     };
-    (0..h.rows().div_ceil(STRIP)).into_par_iter().flat_map_iter(strip).collect()
-}
-
-/// log Σ exp of scores after their calibration.
-fn log_sum(scores: &[f32], calibration: Calibration) -> f64 {
-    let calibrated: Vec<f32> = scores.iter().map(|s| calibration.scale * s + calibration.shift).collect();
-    let (largest, sum) = exp_sum(&calibrated);
-    f64::from(largest) + sum.ln()
-}
-
-/// log Σ exp of logarithms.
-fn log_add(logs: &[f64]) -> f64 {
-    let largest = logs.iter().fold(f64::MIN, |max, v| max.max(*v));
-    largest + logs.iter().map(|v| (v - largest).exp()).sum::<f64>().ln()
+    (0..trial.h.rows().div_ceil(STRIP)).into_par_iter().flat_map_iter(strip).collect()
 }

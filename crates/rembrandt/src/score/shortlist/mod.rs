@@ -36,13 +36,12 @@ mod tests;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use crate::linalg::buffer::Buffer;
 use crate::linalg::kernels::dots::dots;
 use crate::linalg::matrix::MatRef;
-use crate::linalg::sparse_accumulator::SparseAccumulator;
-use crate::score::ranker::{EvidenceRef, Nominated};
 
 pub(crate) use build::Postings;
-pub use log_partition::Rest;
+pub use log_partition::LogPartition;
 pub(crate) use measure::{DECIDING, Trial, choose};
 pub use measure::{Measured, ShortlistReport};
 
@@ -58,21 +57,21 @@ pub struct Width {
     pub labels: usize,
 }
 
-/// The lists of a model, in memory.
+/// The lists of a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shortlist {
     /// How wide a search is unless asked otherwise.
     pub width: Width,
     /// What the other labels add under softmax.
-    pub rest: Option<Rest>,
+    pub log_partition: Option<LogPartition>,
     /// Where the list of each feature begins, then that of every example, then the end: d + 2.
-    pub(crate) starts: Vec<u64>,
+    pub(crate) starts: Buffer<u64>,
     /// The labels of all lists, the best first.
-    pub(crate) labels: Vec<u32>,
+    pub(crate) labels: Buffer<u32>,
     /// What a feature of value 1 adds to the score of each: the bits of a bfloat16.
-    pub(crate) shares: Vec<u16>,
+    pub(crate) shares: Buffer<u16>,
     /// The score that each label has without any feature (c).
-    pub(crate) offsets: Vec<f32>,
+    pub(crate) offsets: Buffer<f32>,
 }
 
 impl Shortlist {
@@ -81,23 +80,8 @@ impl Shortlist {
         self.labels.len()
     }
 
-    pub(crate) fn lists(&self) -> Lists<'_> {
-        Lists { starts: &self.starts, labels: &self.labels, shares: &self.shares, offsets: &self.offsets }
-    }
-}
-
-/// Lists, wherever they lie.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Lists<'a> {
-    pub starts: &'a [u64],
-    pub labels: &'a [u32],
-    pub shares: &'a [u16],
-    pub offsets: &'a [f32],
-}
-
-impl Lists<'_> {
     /// What is wrong with lists from a file, for `d` features and `c` labels.
-    pub fn check(&self, d: usize, c: usize) -> Result<(), &'static str> {
+    pub(crate) fn check(&self, d: usize, c: usize) -> Result<(), &'static str> {
         // Work of one task.
         const CHUNK: usize = 1 << 16;
         let ends = (self.starts.first(), self.starts.last());
@@ -125,7 +109,6 @@ pub(crate) struct Linear<'a> {
     pub projection: MatRef<'a>,
     pub intercept: &'a [f32],
     pub vectors: MatRef<'a>,
-    pub evidence: Option<EvidenceRef<'a>>,
 }
 
 impl Linear<'_> {
@@ -146,22 +129,10 @@ impl Linear<'_> {
         share[0]
     }
 
-    /// What evidence adds to scores.
-    fn nominate(&self, x: (&[u32], Option<&[f32]>), sums: &mut SparseAccumulator) -> Nominated {
-        self.evidence.map_or_else(Vec::new, |evidence| evidence.nominate(x, sums))
-    }
-
     /// The score of a label without any feature.
     fn offset(&self, label: usize) -> f32 {
         let (mut dot, vector) = ([0.0], self.vectors.row(label));
         dots(self.intercept, &vector[..self.k()], self.k(), &mut dot);
         dot[0] + vector.get(self.k()).copied().unwrap_or(0.0)
-    }
-
-    /// What vectors are multiplied with: h, or (h, 1).
-    fn inputs(&self, h: &[f32]) -> Vec<f32> {
-        let mut z = h.to_vec();
-        z.resize(self.vectors.cols(), 1.0);
-        z
     }
 }

@@ -1,14 +1,14 @@
 //! From an example to its shortlist.
 
-use super::{Lists, Width};
+use super::{Shortlist, Width};
 use crate::linalg::kernels::dots::Number;
 use crate::linalg::sparse_accumulator::SparseAccumulator;
 use crate::linalg::topk::TopK;
 
-impl Lists<'_> {
+impl Shortlist {
     /// The shortlist of an example, ascending. Features beyond those of the lists are left out, and so is what `skip`
     /// says of a place in the lists and its label.
-    pub fn search(
+    pub(crate) fn search(
         &self,
         (ids, values): (&[u32], Option<&[f32]>),
         width: Width,

@@ -3,7 +3,10 @@
 use super::*;
 use crate::linalg::csr::{Csr, CsrRef};
 use crate::linalg::matrix::Matrix;
-use crate::score::head::{Calibration, Loss};
+use crate::linalg::sparse_accumulator::SparseAccumulator;
+use crate::linalg::table::Table;
+use crate::score::head::{Calibration, Head, Loss};
+use crate::score::scorer::{ScoreParts, Scorer};
 
 /// Numbers from −1 to 1.
 fn random(seed: u64) -> impl FnMut() -> f32 {
@@ -64,25 +67,33 @@ fn world(c: usize, n: usize, width: usize) -> World {
 
 impl World {
     fn linear(&self) -> Linear<'_> {
-        Linear {
-            projection: self.projection.view(),
-            intercept: &[0.25; K],
-            vectors: self.vectors.view(),
-            evidence: None,
-        }
+        Linear { projection: self.projection.view(), intercept: &[0.25; K], vectors: self.vectors.view() }
+    }
+
+    /// Lists from some examples, with the scores of the vectors.
+    fn choose(
+        &self,
+        examples: (CsrRef<'_>, CsrRef<'_>),
+        trial: Trial<'_>,
+        calibration: Calibration,
+    ) -> (Option<Shortlist>, ShortlistReport) {
+        let (labels, k) = (Table::from(self.vectors.clone()), self.vectors.cols());
+        let head = if k == K { Head::LeastSquares } else { Head::Linear { weights: labels.clone() } };
+        let parts = ScoreParts { labels: &labels, trained: labels.rows(), head: &head, ranker: None, calibration };
+        choose(&self.linear(), &Scorer::new(parts, None), examples, trial, calibration)
     }
 }
 
 fn shortlists(shortlist: &Shortlist, x: CsrRef<'_>, width: Width) -> Vec<Vec<u32>> {
     let mut sums = SparseAccumulator::default();
-    (0..x.rows()).map(|i| shortlist.lists().search(x.row(i), width, |_, _| false, &mut sums)).collect()
+    (0..x.rows()).map(|i| shortlist.search(x.row(i), width, |_, _| false, &mut sums)).collect()
 }
 
 #[test]
 fn the_search_agrees_with_sums_over_whole_lists() {
     let world = world(C, 200, K + 1);
     let shortlist = Postings::build(&world.linear(), world.x.view(), world.y.view(), 16).shortlist;
-    let (lists, width) = (shortlist.lists(), Width { probes: 5, labels: 20 });
+    let (lists, width) = (&shortlist, Width { probes: 5, labels: 20 });
     let found = shortlists(&shortlist, world.x.view(), width);
     for (i, found) in found.iter().enumerate() {
         let mut sums: Vec<Option<f32>> = vec![None; C];
@@ -107,7 +118,7 @@ fn lists_hold_the_largest_shares_first_and_no_label_twice() {
     let world = world(C, 200, K);
     let linear = world.linear();
     let shortlist = Postings::build(&linear, world.x.view(), world.y.view(), 8).shortlist;
-    assert_eq!(shortlist.lists().check(D, C), Ok(()));
+    assert_eq!(shortlist.check(D, C), Ok(()));
     for feature in 0..D {
         let range = shortlist.starts[feature] as usize..shortlist.starts[feature + 1] as usize;
         let labels = &shortlist.labels[range.clone()];
@@ -136,7 +147,7 @@ fn threads_do_not_matter() {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         let trial = Trial { x: world.x.view(), y: world.y.view(), h: world.h.view(), own: true };
         let calibration = Calibration::identity(Loss::Softmax);
-        pool.install(|| choose(&world.linear(), (world.x.view(), world.y.view()), trial, calibration))
+        pool.install(|| world.choose((world.x.view(), world.y.view()), trial, calibration))
     };
     assert_eq!(found(1), found(3));
 }
@@ -151,7 +162,7 @@ fn odd_models_have_lists_too() {
             (0..c).for_each(|l| world.vectors.row_mut(l).copy_from_slice(&first));
         }
         let shortlist = Postings::build(&world.linear(), world.x.view(), world.y.view(), 4).shortlist;
-        assert_eq!(shortlist.lists().check(D, c), Ok(()));
+        assert_eq!(shortlist.check(D, c), Ok(()));
         let found = shortlists(&shortlist, world.x.view(), Width { probes: 4, labels: 10 });
         assert!(found.iter().all(|labels| labels.len() == c && labels.is_sorted()));
         // Not even features are needed, and unknown ones do no harm.
@@ -193,7 +204,7 @@ fn what_an_example_taught_the_lists_is_not_counted_for_it() {
     let measured = |own: bool| {
         let h = Matrix::zeros(1, K);
         let trial = Trial { x: x.view(), y: y.view(), h: h.view(), own };
-        choose(&world.linear(), (x.view(), y.view()), trial, Calibration::identity(Loss::Independent)).1
+        world.choose((x.view(), y.view()), trial, Calibration::identity(Loss::Independent)).1
     };
     assert_eq!(measured(false).tried[0].recall_of_labels, 1.0);
     assert_eq!(measured(true).tried[0].recall_of_labels, 0.0);
@@ -214,19 +225,18 @@ fn the_rest_of_a_softmax_is_close() {
     };
     let (x, y, h) = trial(0, 300);
     let known = Trial { x: x.view(), y: y.view(), h: h.view(), own: false };
-    let (found, _) = choose(&world.linear(), (world.x.view(), world.y.view()), known, calibration);
+    let (found, _) = world.choose((world.x.view(), world.y.view()), known, calibration);
     let shortlist = found.unwrap();
     // Other examples than those that the law was fitted to.
     let (x, _, h) = trial(300, 600);
-    let linear = world.linear();
     let mut errors = Vec::new();
     for (i, labels) in shortlists(&shortlist, x.view(), shortlist.width).iter().enumerate() {
-        let z = linear.inputs(h.row(i));
+        let z = [h.row(i), &[1.0]].concat();
         let score = |l: usize| z.iter().zip(world.vectors.row(l)).map(|(a, b)| f64::from(a * b)).sum::<f64>().exp();
         let all: f64 = (0..3000).map(score).sum();
         let some: f64 = labels.iter().map(|l| score(*l as usize)).sum();
         assert!(labels.len() < 3000 && some < all);
-        let estimate = some + shortlist.rest.as_ref().unwrap().log_rest(h.row(i), some.ln()).exp();
+        let estimate = some + shortlist.log_partition.as_ref().unwrap().log_rest(h.row(i), some.ln()).exp();
         // Without the rest the sum would be far off.
         assert!((some / all).ln() < -0.05);
         errors.push((estimate / all).ln().abs());

@@ -9,7 +9,7 @@ use crate::linalg::csr::Csr;
 use crate::linalg::kernels;
 use crate::linalg::matrix::Matrix;
 use crate::linalg::orth;
-use crate::metrics::rank;
+use crate::linalg::topk::rank;
 use crate::score::head::{Folds, out_of_fold};
 use crate::{Embedding, Examples, Result, Run};
 

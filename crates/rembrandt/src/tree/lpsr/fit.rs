@@ -8,7 +8,7 @@ use super::partition::{Parted, Partition};
 use super::{Lpsr, LpsrParams, compared_with, per_feature};
 use crate::data::{Dataset, Examples, RowScale};
 use crate::linalg::csr::{Csr, CsrRef};
-use crate::metrics::rank_candidates;
+use crate::linalg::topk::rank_candidates;
 use crate::score::head::platt;
 use crate::tree::hyperplane_tree::Open;
 use crate::tree::lookup::Lookup;

@@ -2,7 +2,15 @@
 
 use super::*;
 use crate::linalg::random::fill_normal;
+use crate::linalg::table::Table;
 use crate::metrics::rank;
+use crate::score::head::Head;
+use crate::score::scorer::head_scores;
+
+/// Scores of all labels, as prediction gives them.
+fn scores(rows: &Matrix, h: &Matrix, atoms: usize) -> Matrix {
+    head_scores(&Table::from(rows.clone()), &Head::Pursuit { atoms }, h)
+}
 
 /// Random rows of length 1.
 fn rows(c: usize, k: usize, seed: u64) -> Matrix {
@@ -49,7 +57,7 @@ fn planted_labels_are_found_again() {
         let planted: Vec<Vec<u32>> = (0..60).map(|i| labels_of(i, count, c)).collect();
         let pairs = |labels: &Vec<u32>| labels.iter().map(|l| (*l, 1.0)).collect::<Vec<_>>();
         let h: Vec<f32> = planted.iter().flat_map(|labels| sum(&rows, &pairs(labels))).collect();
-        let scores = scores(&rows, Matrix::from_vec(60, k, h).view(), count);
+        let scores = scores(&rows, &Matrix::from_vec(60, k, h), count);
         for (i, planted) in planted.iter().enumerate() {
             let mut best = rank(scores.row(i), count);
             best.sort_unstable();
@@ -83,7 +91,7 @@ fn the_others_come_below_in_the_order_of_what_is_left() {
     fill_normal(&mut h, 0, 5);
     for atoms in [1, 3, 7] {
         let found = Pursuit::new(&rows, &h, atoms);
-        let scores = scores(&rows, h.view(), atoms);
+        let scores = scores(&rows, &h, atoms);
         for i in 0..40 {
             let taken = &found.examples[i].labels;
             assert_eq!(taken.len(), atoms);
@@ -111,6 +119,6 @@ fn it_ends_when_nothing_is_to_be_gained() {
     let found = Pursuit::new(&twice, &Matrix::from_vec(2, 2, vec![1.0, 0.0, -1.0, 0.0]), 3);
     assert_eq!((&found.examples[0].labels[..], &found.examples[1].labels[..]), (&[0][..], &[2][..]));
     twice.as_mut_slice().fill(0.0);
-    let scores = scores(&twice, Matrix::from_vec(1, 2, vec![1.0, 1.0]).view(), 2);
+    let scores = scores(&twice, &Matrix::from_vec(1, 2, vec![1.0, 1.0]), 2);
     assert!(scores.as_slice().iter().all(|s| *s == 0.0));
 }

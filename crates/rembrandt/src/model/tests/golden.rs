@@ -1,18 +1,13 @@
 //! Model files written by earlier versions, with the predictions that they must go on giving.
 //!
 //! `v1-text.model`: texts, independent labels, `f32`. `v1-sparse.model`: tf-idf of sparse rows, softmax on random features,
-//! bfloat16. `v2-pursuit.model`: sparse rows as they are, matching pursuit, `f32`. [`write_model_files`] made them; after a change of the format, let it write files of a new version beside the
-//! old ones, and never over them.
+//! bfloat16. `v2-pursuit.model`: sparse rows as they are, matching pursuit, `f32`. [`write_model_files`] made them; after a
+//! change of the format, let it write files of a new version beside the old ones, and never over them.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use rembrandt::Matrix;
-use rembrandt::data::featurizer::{Featurizer, FeaturizerParams, SparseCounts};
-use rembrandt::linalg::csr::Csr;
-use rembrandt::model::{
-    HeadKind, Model, ModelParts, Precision, PredictOptions, Predictions, Preprocessing, TrainingStats,
-};
-use rembrandt::score::head::{Calibration, Head, Logistic, Loss, RandomFeatures};
+use super::super::Predictions;
+use super::*;
 
 const TEXTS: [&str; 4] = ["green tea from the hills", "black tea with milk", "strong coffee with milk", "green paint"];
 
@@ -36,73 +31,84 @@ fn sparse_rows() -> Csr {
     x
 }
 
-fn parts(preprocessing: Preprocessing, head: Head, loss: Loss, d: usize) -> ModelParts {
+fn parts(preprocessing: Preprocessing, head: Head, loss: Loss, d: usize) -> Contents {
     let (c, k) = (4, 3);
-    ModelParts {
+    let feature_names = match &preprocessing {
+        Preprocessing::Text(featurizer) => Some(featurizer.names().collect()),
+        _ => None,
+    };
+    Contents {
         preprocessing,
-        labels: matrix(c, k, 1),
-        projection: matrix(d, k, 2),
+        labels: matrix(c, k, 1).into(),
+        projection: matrix(d, k, 2).into(),
         intercept: vec![0.25, -0.5, 0.125],
         spectrum: vec![4.0, 2.0, 1.0],
         head,
+        ranker: None,
         shortlist: None,
-        evidence: None,
         trees: None,
         calibration: Calibration { loss, scale: 1.5, shift: if loss == Loss::Softmax { 0.0 } else { -0.25 } },
         thresholds: vec![0.5, 0.25, 0.5, 0.75],
-        background: TrainingStats {
+        stats: TrainingStats {
             examples: 100,
             counts: vec![10, 40, 20, 30],
             mean: vec![0.0; k],
             covariance: Matrix::from_fn(k, k, |i, j| if i == j { 1.0 } else { 0.25 }),
             words: [true, true],
         },
-        label_names: Some(["tea", "coffee", "paint", "milk"].map(String::from).into()),
-        feature_names: None,
-        params: serde_json::json!({"k": k}),
-        report: serde_json::json!({"made": "for tests"}),
+        added_weights: Matrix::zeros(0, k + 1),
+        label_names: Some(["tea", "coffee", "paint", "milk"].into_iter().collect()),
+        feature_names,
+        params: json!({"k": k}),
+        report: json!({"made": "for tests"}),
     }
 }
 
-fn text_parts() -> ModelParts {
+fn text_parts() -> Contents {
     let params = FeaturizerParams { min_df: 1, ..FeaturizerParams::default() };
     let featurizer = Featurizer::fit(params, TEXTS).unwrap();
     let d = featurizer.features();
     let model = Logistic { loss: Loss::Independent, weights: matrix(4, 4, 3) };
-    let head = Head::Logistic { features: None, model, blend: 0.5 };
-    parts(Preprocessing::Text(Box::new(featurizer)), head, Loss::Independent, d)
+    let head = Head::logistic(None, model, &matrix(4, 3, 1), 0.5);
+    parts(Preprocessing::Text(Arc::new(featurizer)), head, Loss::Independent, d)
 }
 
-fn sparse_parts() -> ModelParts {
+fn sparse_parts() -> Contents {
     let mut counts = SparseCounts::default();
     counts.add(sparse_rows().view());
     let features = RandomFeatures { directions: matrix(3, 6, 4), phases: matrix(1, 6, 5).row(0).to_vec() };
     let model = Logistic { loss: Loss::Softmax, weights: matrix(4, 7, 6) };
-    let head = Head::Logistic { features: Some(features), model, blend: 0.25 };
+    let head = Head::logistic(Some(features), model, &matrix(4, 3, 1), 0.25);
     parts(Preprocessing::Sparse(counts.finish(8, true, true)), head, Loss::Softmax, 8)
 }
 
-fn pursuit_parts() -> ModelParts {
+fn pursuit_parts() -> Contents {
     parts(Preprocessing::AsIs, Head::Pursuit { atoms: 2 }, Loss::Independent, 8)
 }
 
+/// What each file holds, and what it predicts.
+fn files() -> [(&'static str, Model, Vec<[(u32, f32); 4]>); 3] {
+    [
+        ("v1-text.model", model(&text_parts(), Precision::F32), GOLDEN_TEXT.into()),
+        ("v1-sparse.model", model(&sparse_parts(), Precision::Bf16), GOLDEN_SPARSE.into()),
+        ("v2-pursuit.model", model(&pursuit_parts(), Precision::F32), GOLDEN_PURSUIT.into()),
+    ]
+}
+
 fn predict(model: &Model) -> Predictions {
-    let predictor = model.predictor(PredictOptions::top(4)).unwrap();
     match model.preprocessing() {
-        Preprocessing::Text(_) => predictor.predict_texts(&TEXTS).unwrap(),
-        _ => predictor.predict(sparse_rows().view()).unwrap(),
+        Preprocessing::Text(_) => model.predict_texts(&TEXTS, 4).unwrap(),
+        _ => model.predict(&sparse_rows(), 4).unwrap(),
     }
 }
 
 /// Writes the files and prints what they predict:
-/// `cargo test -p rembrandt --test format -- --ignored --nocapture write_model_files`.
+/// `cargo test -p rembrandt --lib -- --ignored --nocapture write_model_files`.
 #[test]
 #[ignore = "writes into tests/files; for a new version of the format only"]
 fn write_model_files() {
-    text_parts().save(path("v1-text.model"), Precision::F32).unwrap();
-    sparse_parts().save(path("v1-sparse.model"), Precision::Bf16).unwrap();
-    pursuit_parts().save(path("v2-pursuit.model"), Precision::F32).unwrap();
-    for name in ["v1-text.model", "v1-sparse.model", "v2-pursuit.model"] {
+    for (name, model, _) in files() {
+        model.save(path(name)).unwrap();
         let found = predict(&Model::open(path(name)).unwrap());
         (0..found.rows()).for_each(|i| println!("    {:?},", found.row(i).collect::<Vec<_>>()));
     }
@@ -111,6 +117,7 @@ fn write_model_files() {
 fn assert_golden(found: &Predictions, golden: &[[(u32, f32); 4]]) {
     assert_eq!(found.rows(), golden.len());
     for (i, golden) in golden.iter().enumerate() {
+        assert_eq!(found.labels(i).len(), 4);
         for ((label, p), (expected_label, expected)) in found.row(i).zip(golden) {
             assert_eq!(label, *expected_label, "row {i}");
             // Processors without fused multiply-adds round differently.
@@ -121,29 +128,32 @@ fn assert_golden(found: &Predictions, golden: &[[(u32, f32); 4]]) {
 
 #[test]
 fn models_of_every_format_version_open_and_predict_the_same() {
-    let model = Model::open(path("v1-text.model")).unwrap();
-    assert_eq!((model.precision(), model.head()), (Precision::F32, HeadKind::Linear));
-    assert_golden(&predict(&model), &GOLDEN_TEXT);
-    assert_eq!((model.find_label("paint").unwrap(), model.report()["made"].as_str()), (2, Some("for tests")));
-    let model = Model::open(path("v1-sparse.model")).unwrap();
-    assert_eq!((model.precision(), model.head()), (Precision::Bf16, HeadKind::RandomFeatures { blend: 0.25 }));
-    assert_golden(&predict(&model), &GOLDEN_SPARSE);
-    let model = Model::open(path("v2-pursuit.model")).unwrap();
-    assert_eq!((model.precision(), model.head()), (Precision::F32, HeadKind::Pursuit { atoms: 2 }));
-    assert_golden(&predict(&model), &GOLDEN_PURSUIT);
+    let [text, sparse, pursuit] = files().map(|(name, _, golden)| {
+        let model = Model::open(path(name)).unwrap();
+        assert_golden(&predict(&model), &golden);
+        assert_eq!((model.find_label("paint").unwrap(), model.report()["made"].as_str()), (2, Some("for tests")));
+        model
+    });
+    assert_eq!(text.precision(), Precision::F32);
+    assert!(matches!(text.head(), Head::Linear { .. }));
+    assert_eq!(sparse.precision(), Precision::Bf16);
+    assert!(matches!(sparse.head(), Head::RandomFeatures { least_squares: 0.25, .. }));
+    assert_eq!(pursuit.precision(), Precision::F32);
+    assert!(matches!(pursuit.head(), Head::Pursuit { atoms: 2 }));
 }
 
 #[test]
 fn todays_models_are_those_of_the_files() {
     let dir = tempfile::tempdir().unwrap();
     let new = dir.path().join("new");
-    for (name, parts, precision) in [
-        ("v1-text.model", text_parts(), Precision::F32),
-        ("v1-sparse.model", sparse_parts(), Precision::Bf16),
-        ("v2-pursuit.model", pursuit_parts(), Precision::F32),
-    ] {
-        parts.save(&new, precision).unwrap();
-        assert!(std::fs::read(&new).unwrap() == std::fs::read(path(name)).unwrap(), "{name}: the format has changed");
+    for (name, model, golden) in files() {
+        let old = std::fs::read(path(name)).unwrap();
+        // Whether the model was made, or opened from the old file.
+        for model in [model, Model::open(path(name)).unwrap()] {
+            model.save(&new).unwrap();
+            assert!(std::fs::read(&new).unwrap() == old, "{name}: the format has changed");
+            assert_golden(&predict(&model), &golden);
+        }
     }
 }
 

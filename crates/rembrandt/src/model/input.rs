@@ -1,0 +1,173 @@
+//! Examples for a model, batch by batch, from whatever they are written in.
+
+use std::path::Path;
+
+use super::{Model, Predictions, Predictor, Preprocessing};
+use crate::data::formats::{Format, Ids, ReadOptions, Watch, read_known_rows_from};
+use crate::data::records::{RecordFormat, RecordOptions};
+use crate::data::{Input, InputKind, Known, KnownIds, NameIndex, read_input};
+use crate::linalg::csr::{Csr, CsrRef};
+use crate::{Error, Result};
+
+/// How examples are written; which of the two counts is for the model to say.
+#[derive(Clone, Debug, Default)]
+pub struct InputOptions {
+    /// For models of sparse features.
+    pub rows: ReadOptions,
+    /// For models of texts.
+    pub records: RecordOptions,
+}
+
+/// Some examples of a file.
+#[derive(Clone, Copy, Debug)]
+pub struct Batch<'a> {
+    model: &'a Model,
+    /// The number of the first among all, from 0.
+    pub first: u64,
+    /// The examples as they were read.
+    pub input: Input<'a>,
+}
+
+impl Batch<'_> {
+    /// Number of examples.
+    pub fn len(&self) -> usize {
+        self.input.len()
+    }
+
+    /// Whether there is no example.
+    pub fn is_empty(&self) -> bool {
+        self.input.is_empty()
+    }
+
+    /// True labels of each example. Those that the model does not know have numbers beyond those it knows.
+    pub fn labels(&self) -> CsrRef<'_> {
+        self.input.labels()
+    }
+
+    /// The examples, ready for the projection.
+    ///
+    /// # Errors
+    /// If a value is not finite.
+    pub fn prepare(&self) -> Result<Csr> {
+        match self.input {
+            Input::Rows { x, .. } => self.model.prepare(x),
+            Input::Texts { texts, .. } => self.model.prepare_texts(texts),
+        }
+    }
+
+    /// The most probable labels of each.
+    ///
+    /// # Errors
+    /// If a value is not finite.
+    pub fn predict(&self, predictor: &Predictor<'_>) -> Result<Predictions> {
+        Ok(predictor.predict_prepared(self.prepare()?.view()))
+    }
+}
+
+impl Model {
+    /// Reads examples for this model from a file, `-` for standard input, hands them to `take` in batches, and returns
+    /// how many there were. Features that the model does not know are left out.
+    ///
+    /// # Errors
+    /// If the file cannot be read or is not what the model was trained on, or whatever `take` returns.
+    pub fn read(
+        &self,
+        path: impl AsRef<Path>,
+        options: &InputOptions,
+        watch: &mut Watch<'_>,
+        mut take: impl FnMut(&Batch<'_>) -> Result<()>,
+    ) -> Result<u64> {
+        let kind = self.input_kind(options)?;
+        let mut first = 0;
+        read_input(path.as_ref(), &kind, watch, &mut |input| {
+            take(&Batch { model: self, first, input })?;
+            first += input.len() as u64;
+            Ok(())
+        })
+    }
+
+    /// All examples of a file, ready for the projection, and their labels.
+    ///
+    /// # Errors
+    /// As for [`read`](Model::read).
+    pub fn read_prepared(
+        &self,
+        path: impl AsRef<Path>,
+        options: &InputOptions,
+        watch: &mut Watch<'_>,
+    ) -> Result<(Csr, Csr)> {
+        let (mut all_x, mut all_y) = (Csr::new(false), Csr::new(true));
+        self.read(path, options, watch, |batch| {
+            let (x, y) = (batch.prepare()?, batch.labels());
+            all_x.extend_rows(x.view(), 0, x.rows());
+            all_y.extend_rows(y, 0, y.rows());
+            Ok(())
+        })?;
+        Ok((all_x, all_y))
+    }
+
+    /// One example as a person would write it, ready for the projection: a text or, for a model of sparse features,
+    /// `feature:value` pairs as in the training data.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn prepare_example(&self, example: &str) -> Result<Csr> {
+        if let Preprocessing::Text(_) = self.preprocessing() {
+            return self.prepare_texts(&[example]);
+        }
+        // A leading space says that there are no labels. An example is one line, and no features are an example too.
+        let line = format!(" {}\n", example.split_whitespace().collect::<Vec<_>>().join(" "));
+        let mut rows = Csr::new(false);
+        if line.trim().is_empty() {
+            rows.end_row();
+            return self.prepare(rows.view());
+        }
+        let words = self.training_stats().words.iter().all(|words| *words);
+        let options = ReadOptions { ids: if words { Ids::Words } else { Ids::Auto }, ..ReadOptions::default() };
+        let (name, known) = (Path::new("the example"), self.vocabulary()?);
+        read_known_rows_from(line.as_bytes(), name, &options, &known, &mut |_, _| true, &mut |batch| {
+            rows = batch.x;
+            Ok(())
+        })?;
+        self.prepare(rows.view())
+    }
+
+    fn input_kind(&self, options: &InputOptions) -> Result<InputKind> {
+        let InputOptions { rows, records } = options;
+        if let Preprocessing::Text(_) = self.preprocessing() {
+            if rows.format != Format::Auto {
+                let reason = "the model was trained on texts: give it tsv, csv, jsonl or lines";
+                return Err(Error::parameter("input_format", reason));
+            }
+            if rows.ids != Ids::Auto {
+                let reason = "is for sparse rows, and the model was trained on texts: leave it out";
+                return Err(Error::parameter("ids", reason));
+            }
+            return Ok(InputKind::Records(records.clone(), self.label_index()?));
+        }
+        if records.format != RecordFormat::Auto {
+            let reason = "the model was trained on sparse rows: give it xmc, svmlight or vw";
+            return Err(Error::parameter("input_format", reason));
+        }
+        Ok(InputKind::Sparse(rows.clone(), self.vocabulary()?))
+    }
+
+    /// The labels by name.
+    fn label_index(&self) -> Result<NameIndex> {
+        match self.label_names() {
+            Some(names) => NameIndex::new(names.iter()),
+            None => NameIndex::new((0..self.shape().c).map(|label| label.to_string())),
+        }
+    }
+
+    /// The ids of features and labels, by number or word as the training data had them.
+    fn vocabulary(&self) -> Result<Known> {
+        let (shape, [feature_words, label_words]) = (self.shape(), self.training_stats().words);
+        let features = match self.feature_names() {
+            Some(names) if feature_words => KnownIds::Words(NameIndex::new(names.iter())?),
+            _ => KnownIds::Numbers(shape.d),
+        };
+        let labels = if label_words { KnownIds::Words(self.label_index()?) } else { KnownIds::Numbers(shape.c) };
+        Ok(Known { features, labels })
+    }
+}

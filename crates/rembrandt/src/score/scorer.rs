@@ -1,0 +1,404 @@
+//! [`Scorer`]: the only place where scores are added up and become probabilities.
+//!
+//! ```text
+//! score(l) = head(h, l)  +  least_squares · E_l·h  +  ranker(x, l) for the candidates of x
+//! p(l)     = σ(scale·score + shift)   or, with one label per example,   softmax(scale·score)
+//! ```
+//!
+//! Tuning, calibration, shortlists and prediction all call it. Labels go through in tiles, so that nothing of the size
+//! examples × labels is written down unless it is asked for. Groups of tiles are handed to threads; where they begin
+//! depends on the number of labels alone, and so do the sums.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::head::{Calibration, Dictionary, Head, Loss, Pursuit};
+use super::ranker::{Candidates, Labels, Ranker, with_candidates};
+use super::shortlist::{Shortlist, Width};
+use crate::linalg::csr::CsrRef;
+use crate::linalg::kernels::elementwise::{cos_turns, exp_sum};
+use crate::linalg::kernels::gather;
+use crate::linalg::kernels::select::among_largest;
+use crate::linalg::matrix::Matrix;
+use crate::linalg::sparse_accumulator::SparseAccumulator;
+use crate::linalg::table::Table;
+use crate::linalg::topk::TopK;
+
+/// Examples of a task that looks for likely labels.
+const EXAMPLES: usize = 8;
+/// Labels of a tile.
+const TILE: usize = 256;
+/// Groups of tiles at most: more would hold more candidates at a time.
+const GROUPS: usize = 16;
+
+/// Parts that scores are made of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ScoreParts<'a> {
+    /// E. Labels beyond `trained` are not scored.
+    pub labels: &'a Table,
+    /// Number of labels that were trained.
+    pub trained: usize,
+    pub head: &'a Head,
+    pub ranker: Option<&'a Ranker>,
+    pub calibration: Calibration,
+}
+
+/// Scores the labels that were trained, or some of them.
+#[derive(Debug)]
+pub(crate) struct Scorer<'a> {
+    parts: ScoreParts<'a>,
+    /// What the inputs of the head are multiplied with.
+    weights: Cow<'a, Table>,
+    /// E, where a multiple of the least-squares score is added to the head's, and the multiple.
+    least_squares: Option<(f32, Cow<'a, Table>)>,
+    /// The label of each row; absent when rows are labels.
+    ids: Option<Vec<u32>>,
+    /// Where to look for the labels of an example, if not all are scored.
+    shortlist: Option<(Width, &'a Shortlist)>,
+}
+
+/// The best labels of an example.
+#[derive(Clone, Debug)]
+pub(crate) struct Scored {
+    /// The best labels with their calibrated scores.
+    pub best: TopK,
+    /// log Σ exp of the calibrated scores of all labels; kept under softmax only.
+    pub log_partition: LogSum,
+}
+
+impl Scored {
+    fn new(top: usize) -> Scored {
+        Scored { best: TopK::new(top), log_partition: LogSum::default() }
+    }
+}
+
+/// log Σ exp, part by part.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LogSum {
+    largest: f32,
+    sum: f64,
+}
+
+impl Default for LogSum {
+    fn default() -> LogSum {
+        LogSum { largest: f32::MIN, sum: 0.0 }
+    }
+}
+
+impl LogSum {
+    fn add(&mut self, (largest, sum): (f32, f64)) {
+        if sum == 0.0 {
+            return;
+        }
+        let both = self.largest.max(largest);
+        let scaled = |from: f32, sum: f64| if sum == 0.0 { 0.0 } else { sum * f64::from(from - both).exp() };
+        *self = LogSum { largest: both, sum: scaled(self.largest, self.sum) + scaled(largest, sum) };
+    }
+
+    pub fn value(&self) -> f64 {
+        f64::from(self.largest) + self.sum.ln()
+    }
+}
+
+/// Scores of all labels by a head alone, a row for each row of `h`.
+pub(crate) fn head_scores(labels: &Table, head: &Head, h: &Matrix) -> Matrix {
+    let calibration = Calibration::identity(Loss::Independent);
+    let parts = ScoreParts { labels, trained: labels.rows(), head, ranker: None, calibration };
+    let no_features = vec![0; h.rows() + 1];
+    Scorer::new(parts, None).scores(CsrRef { ptr: &no_features, ids: &[], values: None }, h)
+}
+
+/// head ← head + weight·least_squares.
+pub(crate) fn add_least_squares(head: &mut [f32], weight: f32, least_squares: &[f32]) {
+    head.iter_mut().zip(least_squares).for_each(|(score, other)| *score += weight * other);
+}
+
+impl<'a> Scorer<'a> {
+    /// Scores `ids`, ascending, or all labels that were trained.
+    pub fn new(parts: ScoreParts<'a>, ids: Option<Vec<u32>>) -> Scorer<'a> {
+        let some = |table: &'a Table| match &ids {
+            Some(ids) => Cow::Owned(table.select(ids).into()),
+            None => Cow::Borrowed(table),
+        };
+        let weights = some(parts.head.weights().unwrap_or(parts.labels));
+        let least_squares = match parts.head {
+            Head::RandomFeatures { least_squares, .. } if *least_squares != 0.0 => {
+                Some((*least_squares, some(parts.labels)))
+            }
+            _ => None,
+        };
+        Scorer { parts, weights, least_squares, ids, shortlist: None }
+    }
+
+    /// Scores for each example those labels only that are likely.
+    pub fn with_shortlist(self, shortlist: &'a Shortlist, width: Width) -> Scorer<'a> {
+        Scorer { shortlist: Some((width, shortlist)), ..self }
+    }
+
+    /// How wide the search is, if not all labels are scored.
+    pub fn width(&self) -> Option<Width> {
+        self.shortlist.map(|(width, _)| width)
+    }
+
+    /// Number of labels that are scored.
+    pub fn count(&self) -> usize {
+        self.ids.as_ref().map_or(self.parts.trained, Vec::len)
+    }
+
+    /// The best labels for each of some prepared examples, whose projections are the rows of `h`.
+    pub fn top(&self, x: CsrRef<'_>, h: &Matrix, top: usize) -> Vec<Scored> {
+        let Some((width, shortlist)) = self.shortlist else { return self.top_of_all(x, h, top) };
+        let z = self.inputs(h);
+        let one = |scratch: &mut SparseAccumulator, i: usize| {
+            let (labels, candidates) = self.likely(shortlist, width, x.row(i), |_, _| false, scratch);
+            let (mut scored, _) = self.top_of_some(&labels, &candidates, z.row(i), top);
+            if self.parts.calibration.loss == Loss::Softmax
+                && let Some(law) = shortlist.log_partition.as_ref().filter(|_| labels.len() < self.count())
+            {
+                let rest = law.log_rest(h.row(i), scored.log_partition.value());
+                scored.log_partition.add((tame(rest as f32), 1.0));
+            }
+            scored
+        };
+        (0..x.rows()).into_par_iter().with_min_len(EXAMPLES).map_init(SparseAccumulator::default, one).collect()
+    }
+
+    /// The labels that are scored for each of some prepared examples.
+    pub fn scored_labels(&self, x: CsrRef<'_>) -> Vec<Vec<u32>> {
+        let all = || (0..self.count()).map(|at| self.label(at)).collect();
+        let one = |scratch: &mut SparseAccumulator, i: usize| match self.shortlist {
+            Some((width, shortlist)) => self.likely(shortlist, width, x.row(i), |_, _| false, scratch).0,
+            None => all(),
+        };
+        (0..x.rows()).into_par_iter().with_min_len(EXAMPLES).map_init(SparseAccumulator::default, one).collect()
+    }
+
+    /// The labels of an example that are on its shortlist or among the candidates of the ranker, ascending, and the
+    /// latter. `skip` leaves out places of the lists.
+    pub fn likely(
+        &self,
+        shortlist: &Shortlist,
+        width: Width,
+        x: (&[u32], Option<&[f32]>),
+        skip: impl Fn(usize, u32) -> bool,
+        scratch: &mut SparseAccumulator,
+    ) -> (Vec<u32>, Candidates) {
+        let labels = shortlist.search(x, width, skip, scratch);
+        let candidates = self.parts.ranker.map_or_else(Vec::new, |ranker| ranker.propose(x, scratch));
+        (with_candidates(labels, &candidates), candidates)
+    }
+
+    /// Scores some labels of an example with head inputs `z`: each to the same bits as among all labels. Also their
+    /// calibrated scores.
+    pub fn top_of_some(&self, labels: &[u32], candidates: &[(u32, f32)], z: &[f32], top: usize) -> (Scored, Vec<f32>) {
+        let (mut found, calibration) = (Scored::new(top), self.parts.calibration);
+        let mut scores = vec![0.0; labels.len()];
+        for (label, score) in labels.iter().zip(&mut scores) {
+            let row = *label as usize;
+            self.weights.dots(z, row..row + 1, std::slice::from_mut(score));
+        }
+        Labels::Some(labels).add(candidates, &mut scores);
+        for (label, score) in labels.iter().zip(&mut scores) {
+            *score = calibrated(calibration, *score);
+            found.best.offer(*label, *score);
+        }
+        if calibration.loss == Loss::Softmax {
+            found.log_partition.add(exp_sum(&scores));
+        }
+        (found, scores)
+    }
+
+    /// The best of all labels for each of some prepared examples, whose projections are the rows of `h`.
+    pub fn top_of_all(&self, x: CsrRef<'_>, h: &Matrix, top: usize) -> Vec<Scored> {
+        let calibration = self.parts.calibration;
+        let parts = self.groups(x, h, |group| {
+            let mut found = vec![Scored::new(top); h.rows()];
+            let mut high = Vec::new();
+            group.for_each_tile(|tile, scores| {
+                scores.iter_mut().for_each(|score| *score = calibrated(calibration, *score));
+                for (found, row) in found.iter_mut().zip(scores.chunks(tile.len())) {
+                    // A look at all scores together leaves few that are worth a look each.
+                    match among_largest(row, top, &mut high) {
+                        Some(count) => high[..count].iter().map(|place| *place as usize).for_each(|place| {
+                            found.best.offer(self.label(tile.start + place), row[place]);
+                        }),
+                        None => tile.clone().zip(row).for_each(|(at, score)| found.best.offer(self.label(at), *score)),
+                    }
+                    if calibration.loss == Loss::Softmax {
+                        found.log_partition.add(exp_sum(row));
+                    }
+                }
+            });
+            found
+        });
+        let mut all = vec![Scored::new(top); h.rows()];
+        for part in parts {
+            for (all, part) in all.iter_mut().zip(part) {
+                all.best.merge(part.best);
+                all.log_partition.add((part.log_partition.largest, part.log_partition.sum));
+            }
+        }
+        all
+    }
+
+    /// Scores of all labels before calibration, a row for each of some prepared examples.
+    pub fn scores(&self, x: CsrRef<'_>, h: &Matrix) -> Matrix {
+        let mut all = Matrix::zeros(h.rows(), self.count());
+        // A strip of examples at a time: a pursuit keeps the rows that it has taken.
+        let (k, count) = (h.cols(), self.count());
+        if count == 0 || k == 0 {
+            return all;
+        }
+        const STRIP: usize = super::head::STRIP;
+        all.as_mut_slice().par_chunks_mut(STRIP * count).enumerate().for_each(|(strip, out)| {
+            let rows = strip * STRIP..strip * STRIP + out.len() / count;
+            let some = Matrix::from_vec(rows.len(), k, h.as_slice()[rows.start * k..rows.end * k].to_vec());
+            for (from, part) in self.groups(x.range(rows.clone()), &some, |group| (group.labels.start, group.all())) {
+                let width = part.len() / rows.len();
+                for (out, part) in out.chunks_mut(count).zip(part.chunks(width)) {
+                    out[from..from + width].copy_from_slice(part);
+                }
+            }
+        });
+        all
+    }
+
+    /// Works on groups of labels, side by side.
+    fn groups<T: Send>(&self, x: CsrRef<'_>, h: &Matrix, work: impl Fn(Group<'_>) -> T + Sync) -> Vec<T> {
+        let pursuit = match self.parts.head {
+            Head::Pursuit { atoms } => Some(Pursuit::new(&self.dictionary(), h, *atoms)),
+            _ => None,
+        };
+        let z = self.inputs(pursuit.as_ref().map_or(h, |pursuit| &pursuit.rest));
+        let candidates = self.parts.ranker.map_or_else(Vec::new, |ranker| ranker.propose_all(x));
+        let count = self.count();
+        let size = count.div_ceil(GROUPS).next_multiple_of(TILE);
+        let group = |at: usize| Group {
+            scorer: self,
+            candidates: &candidates,
+            h,
+            z: &z,
+            pursuit: pursuit.as_ref(),
+            labels: at * size..count.min((at + 1) * size),
+        };
+        (0..count.div_ceil(size.max(1))).into_par_iter().map(|at| work(group(at))).collect()
+    }
+
+    /// The rows that a pursuit chooses from. Labels added later are ranked by themselves, and change nothing for the
+    /// others.
+    fn dictionary(&self) -> TrainedRows<'_> {
+        TrainedRows { labels: self.parts.labels, count: self.parts.trained }
+    }
+
+    /// The label of a row.
+    fn label(&self, at: usize) -> u32 {
+        self.ids.as_ref().map_or(at as u32, |ids| ids[at])
+    }
+
+    /// What the weights are multiplied with: h, (h, 1) or (random features of h, 1).
+    pub fn inputs(&self, h: &Matrix) -> Matrix {
+        let (rows, k) = (h.rows(), h.cols());
+        let width = self.weights.cols();
+        let mut z = Matrix::zeros(rows, width);
+        match self.parts.head {
+            Head::RandomFeatures { features, .. } => {
+                // A product with a matrix that happens to be full: like h itself, it is the same in any batch.
+                let ptr: Vec<u32> = (0..=rows).map(|i| (i * k) as u32).collect();
+                let ids: Vec<u32> = (0..rows).flat_map(|_| 0..k as u32).collect();
+                let full = CsrRef { ptr: &ptr, ids: &ids, values: Some(h.as_slice()) };
+                gather(full, None, features.directions.view(), z.columns_mut(0, width - 1));
+                let scale = (2.0 / features.count() as f64).sqrt() as f32;
+                (0..rows).for_each(|i| cos_turns(&mut z.row_mut(i)[..width - 1], &features.phases, scale));
+            }
+            _ => (0..rows).for_each(|i| z.row_mut(i)[..k].copy_from_slice(h.row(i))),
+        }
+        if self.parts.head.weights().is_some() {
+            (0..rows).for_each(|i| z.row_mut(i)[width - 1] = 1.0);
+        }
+        z
+    }
+}
+
+/// Some of the labels, for some examples.
+struct Group<'a> {
+    scorer: &'a Scorer<'a>,
+    candidates: &'a [Candidates],
+    h: &'a Matrix,
+    z: &'a Matrix,
+    pursuit: Option<&'a Pursuit>,
+    /// Rows of weights.
+    labels: Range<usize>,
+}
+
+impl Group<'_> {
+    /// Adds the scores of a tile of labels up, examples × labels, and hands them on.
+    fn for_each_tile(&self, mut take: impl FnMut(Range<usize>, &mut [f32])) {
+        let (scorer, rows) = (self.scorer, self.h.rows());
+        let (mut scores, mut least_squares) = (Vec::new(), Vec::new());
+        for from in self.labels.clone().step_by(TILE) {
+            let tile = from..self.labels.end.min(from + TILE);
+            scores.resize(rows * tile.len(), 0.0);
+            scorer.weights.dots(self.z.as_slice(), tile.clone(), &mut scores);
+            if let Some((weight, table)) = &scorer.least_squares {
+                least_squares.resize(scores.len(), 0.0);
+                table.dots(self.h.as_slice(), tile.clone(), &mut least_squares);
+                add_least_squares(&mut scores, *weight, &least_squares);
+            }
+            let labels = match &scorer.ids {
+                Some(ids) => Labels::Some(&ids[tile.clone()]),
+                None => Labels::Range(tile.start as u32..tile.end as u32),
+            };
+            let pairs = self.candidates.iter().zip(scores.chunks_mut(tile.len()));
+            pairs.for_each(|(candidates, row)| labels.add(candidates, row));
+            if let Some(pursuit) = self.pursuit {
+                for (i, row) in scores.chunks_mut(tile.len()).enumerate() {
+                    row.iter_mut().zip(tile.clone()).for_each(|(s, at)| *s = pursuit.score(i, scorer.label(at), *s));
+                }
+            }
+            take(tile, &mut scores);
+        }
+    }
+
+    /// The scores of all its labels, examples × labels.
+    fn all(&self) -> Vec<f32> {
+        let (width, first) = (self.labels.len(), self.labels.start);
+        let mut all = vec![0.0; self.h.rows() * width];
+        self.for_each_tile(|tile, scores| {
+            for (all, row) in all.chunks_mut(width).zip(scores.chunks(tile.len())) {
+                all[tile.start - first..tile.end - first].copy_from_slice(row);
+            }
+        });
+        all
+    }
+}
+
+/// The first rows of a table.
+struct TrainedRows<'a> {
+    labels: &'a Table,
+    count: usize,
+}
+
+impl Dictionary for TrainedRows<'_> {
+    fn count(&self) -> usize {
+        self.count
+    }
+
+    fn row(&self, label: usize) -> Cow<'_, [f32]> {
+        self.labels.row(label)
+    }
+
+    fn multiply(&self, a: &[f32], labels: Range<usize>, out: &mut [f32]) {
+        self.labels.dots(a, labels, out);
+    }
+}
+
+/// A calibrated score to go on with: numbers too large for their product must neither win nor make a sum meaningless.
+fn calibrated(calibration: Calibration, score: f32) -> f32 {
+    tame(calibration.scale * score + calibration.shift)
+}
+
+fn tame(score: f32) -> f32 {
+    if score.is_nan() { f32::MIN } else { score.clamp(f32::MIN, f32::MAX) }
+}
