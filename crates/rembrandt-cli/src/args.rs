@@ -10,7 +10,7 @@ use rembrandt::data::RowScale;
 use rembrandt::data::formats::{Format, Ids, ReadOptions};
 use rembrandt::embed::{Preconditioner, Preset, RidgeConvention, Solver};
 use rembrandt::model::Export;
-use rembrandt::reproduce::Experiment;
+use rembrandt_bench::reproduce::Experiment;
 
 mod bench;
 mod compare;

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 
 use super::generate::parse_shape;
 use super::{InputArgs, ReadArgs};
-use rembrandt::data::generate::Generator;
+use rembrandt_bench::generate::Generator;
 
 #[derive(Subcommand)]
 pub enum BenchCommand {

@@ -4,8 +4,8 @@ use std::fs;
 use std::time::Instant;
 
 use indicatif::BinaryBytes;
-use rembrandt::data::generate::{GeneratedAs, Part};
 use rembrandt::{Error, Run};
+use rembrandt_bench::generate::{GeneratedAs, Part};
 use serde_json::{Value, json};
 
 use crate::args::GenerateArgs;

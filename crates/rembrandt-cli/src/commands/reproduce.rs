@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use rembrandt::data::Dataset;
-use rembrandt::reproduce::Figure;
 use rembrandt::{Error, Run};
+use rembrandt_bench::reproduce::Figure;
 use serde_json::{Value, json};
 
 use crate::args::{ReadArgs, ReproduceArgs};

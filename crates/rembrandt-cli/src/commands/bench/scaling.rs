@@ -3,9 +3,9 @@
 use std::time::Instant;
 
 use rembrandt::data::Dataset;
-use rembrandt::data::generate::{Generator, Part};
 use rembrandt::embed::Solver;
 use rembrandt::{Error, Rembrandt, Run, Shape, Side};
+use rembrandt_bench::generate::{Generator, Part};
 use serde_json::{Value, json};
 
 use super::write_pictures;
