@@ -21,7 +21,7 @@ mod train;
 mod tree;
 
 pub use bench::{BenchCommand, PredictBenchArgs, ScalingArgs, SolversArgs};
-pub use compare::{CompareArgs, METHODS, Method};
+pub use compare::CompareArgs;
 pub use generate::GenerateArgs;
 pub use method::MethodChoice;
 pub use model::{

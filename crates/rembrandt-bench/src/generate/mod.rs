@@ -24,6 +24,7 @@
 mod draw;
 mod make;
 mod pipeline;
+mod report;
 mod text;
 mod words;
 mod write;
@@ -34,6 +35,7 @@ use make::Maker;
 use rembrandt::data::Rows;
 use rembrandt::{Error, Result, Shape};
 
+pub use report::Report;
 pub use write::{Generated, GeneratedAs};
 
 /// Labels of a topic, on average.

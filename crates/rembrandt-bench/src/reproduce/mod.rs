@@ -28,10 +28,12 @@
 //! test examples. Their random numbers cannot be repeated, ours depend on the seed. Their linear head on ALOI was trained
 //! in another way, and is compared with our softmax regression.
 
+mod report;
 mod settings;
 
 use serde::{Deserialize, Serialize};
 
+pub use report::Report;
 pub use settings::{Published, Trial};
 
 use rembrandt::data::Dataset;
