@@ -10,7 +10,7 @@ use rembrandt::data::RowScale;
 use rembrandt::data::formats::{Format, Ids, ReadOptions};
 use rembrandt::embed::{Preconditioner, Preset, RidgeConvention, Solver};
 use rembrandt::model::Export;
-use rembrandt::reproduce::Experiment;
+use rembrandt_bench::reproduce::Experiment;
 
 mod bench;
 mod compare;
@@ -21,7 +21,7 @@ mod train;
 mod tree;
 
 pub use bench::{BenchCommand, PredictBenchArgs, ScalingArgs, SolversArgs};
-pub use compare::{CompareArgs, METHODS, Method};
+pub use compare::CompareArgs;
 pub use generate::GenerateArgs;
 pub use method::MethodChoice;
 pub use model::{

@@ -5,6 +5,7 @@ use std::io::{IsTerminal, stderr};
 use std::time::{Duration, Instant};
 
 use indicatif::{DecimalBytes, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use rembrandt_bench::Watcher;
 
 use crate::failure::say;
 
@@ -71,29 +72,6 @@ impl Display {
         self.show(progress.stage, Unit::Work, progress.done, Some(progress.total));
     }
 
-    /// Shows that a process is waited for, the `place.0`th of `place.1`.
-    pub fn wait(&mut self, what: &str, place: (usize, usize), elapsed: Duration) {
-        let text = format!("{} of {}: {what}", place.0, place.1);
-        match &self.kind {
-            Kind::Quiet => {}
-            Kind::Bar(bar) => {
-                if self.stage != WAITING {
-                    bar.reset();
-                    bar.set_style(waiting_style());
-                }
-                bar.set_message(format!("{text} for {}", HumanDuration(elapsed)));
-                bar.tick();
-            }
-            Kind::Lines => {
-                if self.last_line.is_none_or(|last| last.elapsed() >= BETWEEN_WAITS) {
-                    self.last_line = Some(Instant::now());
-                    say(&format!("{text} for {}", HumanDuration(elapsed)));
-                }
-            }
-        }
-        self.stage = WAITING;
-    }
-
     /// Says something that stays on the screen.
     pub fn note(&self, text: &str) {
         match &self.kind {
@@ -140,6 +118,46 @@ impl Display {
                 }
             }
         }
+    }
+}
+
+impl Watcher for Display {
+    fn read(&mut self, done: u64, total: Option<u64>) {
+        Display::read(self, done, total);
+    }
+
+    fn work(&mut self, progress: &rembrandt::Progress) {
+        Display::work(self, progress);
+    }
+
+    fn wait(&mut self, what: &str, place: (usize, usize), elapsed: Duration) {
+        let text = format!("{} of {}: {what}", place.0, place.1);
+        match &self.kind {
+            Kind::Quiet => {}
+            Kind::Bar(bar) => {
+                if self.stage != WAITING {
+                    bar.reset();
+                    bar.set_style(waiting_style());
+                }
+                bar.set_message(format!("{text} for {}", HumanDuration(elapsed)));
+                bar.tick();
+            }
+            Kind::Lines => {
+                if self.last_line.is_none_or(|last| last.elapsed() >= BETWEEN_WAITS) {
+                    self.last_line = Some(Instant::now());
+                    say(&format!("{text} for {}", HumanDuration(elapsed)));
+                }
+            }
+        }
+        self.stage = WAITING;
+    }
+
+    fn note(&mut self, text: &str) {
+        Display::note(self, text);
+    }
+
+    fn clear(&mut self) {
+        Display::clear(self);
     }
 }
 

@@ -53,7 +53,6 @@
 //! | [`head`] | from the embedding to scores and probabilities: least squares, logistic regression, cross-fitting |
 //! | [`shortlist`] | prediction that does not touch every label |
 //! | [`train`] | all of training: the search for settings, embedding, head, calibration, thresholds |
-//! | [`reproduce`] | the paper's experiments, with the authors' settings and figures |
 //! | [`tree`] | classifiers that go down trees: the systems that the paper compares with |
 //! | [`model`] | files of results, prediction, explanation, labels added later, exports, nearest labels |
 //! | [`metrics`] | how good ranked predictions are, with intervals; thresholds |
@@ -65,17 +64,14 @@
 //! are the same to the last bit for any number of threads, unless the time for tuning cuts a search short.
 
 pub mod data;
-mod early;
 pub mod embed;
 mod error;
 mod io;
 pub mod linalg;
 pub mod metrics;
 pub mod model;
-pub mod reproduce;
 mod run;
 pub mod score;
-mod straight;
 pub mod train;
 pub mod tree;
 

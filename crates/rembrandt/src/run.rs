@@ -73,13 +73,13 @@ impl<'a> Run<'a> {
         self.clock.last = Instant::now();
     }
 
-    /// Begins a computation of `total` units.
-    pub(crate) fn begin(&mut self, total: u64) {
+    /// Begins a computation of `total` units: for whoever does the work.
+    pub fn begin(&mut self, total: u64) {
         (self.done, self.total) = (0, total);
     }
 
     /// Reports `work` more units done in `stage`.
-    pub(crate) fn advance(&mut self, stage: &'static str, work: u64) -> Result<()> {
+    pub fn advance(&mut self, stage: &'static str, work: u64) -> Result<()> {
         self.done += work;
         // An estimate that was too low must not show more than all of it done.
         self.total = self.total.max(self.done);

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 
 use rembrandt::data::Dataset;
 use rembrandt::embed::{Preset, energy_dimension};
-use rembrandt::reproduce::{Experiment, Figure, Metric};
 use rembrandt::tree::{FastXmlParams, LpsrParams, Wanted};
 use rembrandt::{Examples, Matrix, Rembrandt, Run, Side};
 
@@ -88,29 +87,6 @@ fn debtags_with_defaults_captures_nearly_as_much_as_with_many_passes() {
     println!("debtags: {fraction:.5} of the energy of many passes");
     // Ten steps also measure their own energy a little too small.
     assert!((0.98..=1.0001).contains(&fraction), "{fraction}");
-}
-
-/// As good as published, or better, in every figure; the intervals are the authors'.
-#[test]
-fn yeast_with_the_authors_settings_gives_their_figures() {
-    let Some(path) = train("yeast") else { return };
-    let read = |path: &Path| Dataset::read(path, &Default::default(), &mut |_, _| true).unwrap().0;
-    let (train, test) = (read(&path), read(&path.with_file_name("test.txt.zst")));
-    let run = &mut Run::default();
-    let placed = Experiment::Yeast.place(&train, &test, 1, run).unwrap();
-    let figures: Vec<Figure> =
-        Experiment::Yeast.trials().iter().flat_map(|trial| trial.measure(&placed, 1, run).unwrap()).collect();
-    let metrics: Vec<Metric> = figures.iter().map(|figure| figure.metric).collect();
-    assert_eq!(metrics, [Metric::Hamming, Metric::MicroF1, Metric::MacroF1]);
-    for figure in figures {
-        println!("yeast: {figure:?}");
-        let good = match figure.metric {
-            Metric::Error | Metric::Hamming => figure.ours <= figure.authors_high,
-            Metric::MicroF1 | Metric::MacroF1 => figure.ours >= figure.authors_low,
-        };
-        assert!(good, "{figure:?}");
-        assert!(figure.low < figure.ours && figure.ours < figure.high, "{figure:?}");
-    }
 }
 
 #[test]

@@ -3,10 +3,13 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use rembrandt_bench::generate::Generator;
+use rembrandt_bench::prediction::Prediction;
+use rembrandt_bench::scaling::Scaling;
+use rembrandt_bench::solvers::Solvers;
 
 use super::generate::parse_shape;
 use super::{InputArgs, ReadArgs};
-use rembrandt::data::generate::Generator;
 
 #[derive(Subcommand)]
 pub enum BenchCommand {
@@ -31,8 +34,8 @@ pub struct ScalingArgs {
     #[arg(short, value_name = "K", default_value_t = 64)]
     pub k: usize,
     /// What to double, separated by commas
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_values = ["n", "nnz", "labels", "k", "c"],
-          value_parser = ["n", "nnz", "labels", "k", "c"])]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_values = Scaling::SIZES,
+          value_parser = Scaling::SIZES)]
     pub only: Vec<String>,
     /// How often each is doubled
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=12))]
@@ -109,4 +112,24 @@ pub struct SolversArgs {
     pub quiet: bool,
     #[command(flatten)]
     pub read: ReadArgs,
+}
+
+impl ScalingArgs {
+    pub fn scaling(&self) -> Scaling {
+        let ScalingArgs { shape: data, k, doublings, repeats, .. } = *self;
+        Scaling { data, k, only: self.only.clone(), doublings, repeats }
+    }
+}
+
+impl PredictBenchArgs {
+    pub fn prediction(&self) -> Prediction {
+        let PredictBenchArgs { model, test, probes, rows, singles, .. } = self;
+        Prediction { model: model.clone(), test: test.clone(), probes: probes.clone(), rows: *rows, singles: *singles }
+    }
+}
+
+impl SolversArgs {
+    pub fn solvers(&self) -> Solvers {
+        Solvers { k: self.k.clone(), ridge: self.ridge, seed: self.seed, brief: self.brief }
+    }
 }

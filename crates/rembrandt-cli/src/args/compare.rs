@@ -4,107 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use rembrandt_bench::compare::{Contestant, METHODS};
 
-use rembrandt::Shape;
-
-use super::method::{METHODS as METHOD_CHOICES, MethodChoice};
 use super::train::parse_time;
 use super::{ColumnArgs, ReadArgs};
-
-/// A method as it is listed and described.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Method {
-    /// As typed.
-    pub name: &'static str,
-    /// Whether it has an embedding, and so a k.
-    pub embeds: bool,
-    /// What it is, in a sentence.
-    pub what: &'static str,
-    /// Where it comes from.
-    pub paper: &'static str,
-}
-
-/// All methods, in the order in which they are compared.
-pub const METHODS: [Method; 10] = [
-    Method {
-        name: "rembrandt",
-        embeds: true,
-        what: "the labels that features can tell, embedded by randomized regression; logistic head",
-        paper: "Mineiro, Karampatziakis: Fast Label Embeddings for Extremely Large Output Spaces. ICLR workshop 2015",
-    },
-    Method {
-        name: "cs",
-        embeds: true,
-        what: "a random embedding of the labels; logistic head",
-        paper: "the CS+LR of Mineiro, Karampatziakis 2015",
-    },
-    Method {
-        name: "cs-omp",
-        embeds: true,
-        what: "compressed sensing: random projections of the labels, regressions to them, orthogonal matching pursuit",
-        paper: "Hsu, Kakade, Langford, Zhang: Multi-Label Prediction via Compressed Sensing. NIPS 2009",
-    },
-    Method {
-        name: "pca",
-        embeds: true,
-        what: "principal components of the features, found without looking at labels; logistic head",
-        paper: "the PCA+LR of Mineiro, Karampatziakis 2015",
-    },
-    Method {
-        name: "plst",
-        embeds: true,
-        what: "principal label space: singular vectors of the centred labels, regression, linear decoding",
-        paper: "Tai, Lin: Multilabel Classification with Principal Label Space Transformation. Neural Computation 2012",
-    },
-    Method {
-        name: "cplst",
-        embeds: true,
-        what: "principal label space of what features can tell, linear decoding",
-        paper: "Chen, Lin: Feature-aware Label Space Dimension Reduction for Multi-label Classification. NIPS 2012",
-    },
-    Method {
-        name: "lomtree",
-        embeds: false,
-        what: "a tree of online classifiers, logarithmic in the number of classes",
-        paper: "Choromanska, Langford: Logarithmic Time Online Multiclass Prediction. NIPS 2015",
-    },
-    Method {
-        name: "fastxml",
-        embeds: false,
-        what: "an ensemble of trees whose nodes are split by what ranks labels best",
-        paper: "Prabhu, Varma: FastXML: A Fast, Accurate and Stable Tree-classifier for Extreme Multi-label Learning. \
-                KDD 2014",
-    },
-    Method {
-        name: "lpsr",
-        embeds: false,
-        what: "a partition of the inputs with few labels in each part, ranked by naive Bayes",
-        paper: "Weston, Makadia, Yee: Label Partitioning for Sublinear Ranking. ICML 2013",
-    },
-    Method {
-        name: "label-tree",
-        embeds: false,
-        what: "a tree of label sets that are confused with each other, descended greedily",
-        paper: "Bengio, Weston, Grangier: Label Embedding Trees for Large Multi-Class Tasks. NIPS 2010",
-    },
-];
-
-impl Method {
-    /// Dimensions that it can have at most.
-    pub fn most(&self, shape: Shape) -> usize {
-        match METHOD_CHOICES.iter().find(|(name, _)| *name == self.name) {
-            Some((_, MethodChoice::Embedding(method))) => method.most(shape).0.min(shape.d),
-            _ => 0,
-        }
-    }
-}
-
-/// A method on the list, perhaps with a k of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Contestant {
-    pub method: Method,
-    pub k: Option<usize>,
-}
 
 #[derive(Args)]
 #[command(
@@ -181,7 +84,7 @@ fn parse_contestants(text: &str) -> Result<Contestants, String> {
             let names = METHODS.map(|method| method.name).join(", ");
             format!("{name:?} is not a method: write all, or some of {names}")
         })?;
-        if k.is_some() && !method.embeds {
+        if k.is_some() && method.embedding.is_none() {
             return Err(format!("{name} has no embedding: leave out what follows it"));
         }
         let contestant = Contestant { method, k: k.map(parse_k).transpose()? };
@@ -199,13 +102,18 @@ fn parse_k(text: &str) -> Result<usize, String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::method::{METHODS as METHOD_CHOICES, MethodChoice};
     use super::*;
 
     #[test]
     fn methods_are_those_of_train() {
         assert!(METHODS.iter().map(|method| method.name).eq(METHOD_CHOICES.iter().map(|(name, _)| *name)));
         for (method, (_, choice)) in METHODS.iter().zip(METHOD_CHOICES) {
-            assert_eq!(method.embeds, matches!(choice, MethodChoice::Embedding(_)), "{}", method.name);
+            let embedding = match choice {
+                MethodChoice::Embedding(embedding) => Some(*embedding),
+                MethodChoice::Trees(_) => None,
+            };
+            assert_eq!(method.embedding, embedding, "{}", method.name);
         }
     }
 

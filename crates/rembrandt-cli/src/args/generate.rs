@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use rembrandt::Shape;
-use rembrandt::data::generate::Generator;
+use rembrandt_bench::generate::Generator;
 
 #[derive(Args)]
 #[command(

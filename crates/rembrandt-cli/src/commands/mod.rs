@@ -41,8 +41,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::Compare(args) => compare::run(args, arguments.threads),
         Command::Generate(args) => generate::run(args),
         Command::Bench(BenchCommand::Solvers(args)) => bench::solvers(args),
-        Command::Bench(BenchCommand::Scaling(args)) => bench::scaling::run(args),
-        Command::Bench(BenchCommand::Predict(args)) => bench::predict::run(args),
+        Command::Bench(BenchCommand::Scaling(args)) => bench::scaling(args),
+        Command::Bench(BenchCommand::Predict(args)) => bench::predict(args),
         Command::Reproduce(args) => reproduce::run(args),
     };
     match arguments.threads {

@@ -5,8 +5,9 @@
 //! knowing its size: converting takes the memory of one chunk. It is written under a temporary name and renamed, so
 //! a file that has a name is whole; the end mark and the checksums catch what happens to it afterwards.
 
+use std::convert::Infallible;
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -15,12 +16,11 @@ use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::chunk::Chunk;
+use super::chunk::{CHUNK_ENTRIES, CHUNK_ROWS, Chunk, ChunkBuilder, Half};
 use super::names::Names;
-use super::{Shape, Side};
+use super::{Rows, Shape, Side};
 use crate::io::atomic_file;
 use crate::io::mmap;
-use crate::straight::Straight;
 use crate::{Error, Result};
 
 #[cfg(target_endian = "big")]
@@ -61,52 +61,133 @@ struct Footer {
     feature_words: bool,
 }
 
-/// Writes a cache file chunk by chunk.
-pub(crate) struct CacheWriter {
-    path: PathBuf,
-    file: NamedTempFile,
-    /// What leads to the file; flushed once, at the end.
-    out: Box<dyn Write>,
-    offset: u64,
-    footer: Footer,
+/// Writes a cache file, in the memory of one chunk. The file appears under its name when it is finished.
+///
+/// ```
+/// use rembrandt::data::{CacheWriter, Dataset, Names, Rows};
+/// use rembrandt::{Examples, Shape};
+///
+/// let dir = tempfile::tempdir()?;
+/// let path = dir.path().join("data.rmb");
+/// let mut writer = CacheWriter::create(&path)?;
+/// for batch in 0..3 {
+///     let mut rows = Rows::new();
+///     rows.x.push_row(&[0, 2], &[1.0, 0.5]);
+///     rows.y.push_row(&[batch], &[1.0]);
+///     writer.push(&rows)?;
+/// }
+/// let shape = Shape { n: 3, d: 4, c: 3 };
+/// writer.finish(shape, &Names::default())?;
+/// assert_eq!(Dataset::open(&path)?.shape(), shape);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct CacheWriter {
+    builder: ChunkBuilder,
+    file: Unfinished,
 }
 
 impl CacheWriter {
-    /// For a file that is likely to be read at once: the system keeps it in memory.
+    /// Begins a file.
     pub fn create(path: &Path) -> Result<CacheWriter> {
-        CacheWriter::with(path, |file| {
-            Ok(Box::new(BufWriter::with_capacity(1 << 20, file.as_file().try_clone()?)) as Box<dyn Write>)
-        })
+        Ok(CacheWriter { builder: ChunkBuilder::new(), file: Unfinished::create(path)? })
     }
 
-    /// For a file that may be larger than memory, as fast as the disk takes it.
-    pub fn create_straight(path: &Path) -> Result<CacheWriter> {
-        CacheWriter::with(path, |file| Ok(Box::new(Straight::new(file.as_file(), file.path())?) as Box<dyn Write>))
+    /// Adds examples after those before.
+    pub fn push(&mut self, rows: &Rows) -> Result<()> {
+        self.builder.push(rows, |block| self.file.chunk(&block))
     }
 
-    fn with(path: &Path, out: impl Fn(&NamedTempFile) -> io::Result<Box<dyn Write>>) -> Result<CacheWriter> {
+    /// Adds examples whose chunks have been built already.
+    pub fn push_chunks(&mut self, chunks: &CacheChunks) -> Result<()> {
+        self.builder.finish(|block| self.file.chunk(&block))?;
+        chunks.blocks.iter().try_for_each(|block| self.file.chunk(block))
+    }
+
+    /// Writes the rest and gives the file its name. Fails when the examples do not fit the shape.
+    pub fn finish(mut self, shape: Shape, names: &Names) -> Result<()> {
+        self.builder.finish(|block| self.file.chunk(&block))?;
+        self.file.finish(shape, names)
+    }
+}
+
+/// Examples as they lie in a cache file. Building them takes most of the time of writing one, so several threads may do
+/// it, each in chunks of its own, and pass them to a [`CacheWriter`] in order.
+#[derive(Default)]
+pub struct CacheChunks {
+    builder: ChunkBuilder,
+    blocks: Vec<Vec<u32>>,
+}
+
+impl CacheChunks {
+    /// Examples in a chunk that is full; fewer when they are long.
+    pub const ROWS: usize = CHUNK_ROWS;
+    /// Features and labels of its examples that fill a chunk.
+    pub const ENTRIES: usize = CHUNK_ENTRIES;
+
+    /// Builds chunks of some examples in place of what was there, in the same memory.
+    pub fn fill(&mut self, rows: &Rows) {
+        let CacheChunks { builder, blocks } = self;
+        if let Some(words) = blocks.pop() {
+            builder.reuse(words);
+        }
+        blocks.clear();
+        let mut keep = |block| {
+            blocks.push(block);
+            Ok::<(), Infallible>(())
+        };
+        let Ok(()) = builder.push(rows, &mut keep);
+        let Ok(()) = builder.finish(&mut keep);
+    }
+}
+
+/// A cache file under its temporary name.
+struct Unfinished {
+    path: PathBuf,
+    file: NamedTempFile,
+    out: BufWriter<File>,
+    offset: u64,
+    footer: Footer,
+    /// Examples, and one more than the largest feature and label.
+    seen: Shape,
+}
+
+impl Unfinished {
+    fn create(path: &Path) -> Result<Unfinished> {
         let file = atomic_file::temporary(path)?;
-        let out = out(&file).map_err(Error::io(path))?;
-        let mut writer = CacheWriter { path: path.to_owned(), file, out, offset: 0, footer: Footer::default() };
+        let out = BufWriter::with_capacity(1 << 20, file.as_file().try_clone().map_err(Error::io(path))?);
+        let (footer, seen) = (Footer::default(), Shape::default());
+        let mut unfinished = Unfinished { path: path.to_owned(), file, out, offset: 0, footer, seen };
         let mut head = [0; ALIGN as usize];
         head[..12].copy_from_slice(MAGIC);
         head[12..16].copy_from_slice(&VERSION.to_le_bytes());
-        writer.put(&head)?;
-        Ok(writer)
+        unfinished.put(&head)?;
+        Ok(unfinished)
     }
 
-    pub fn chunk(&mut self, words: &[u32]) -> Result<()> {
+    fn chunk(&mut self, words: &[u32]) -> Result<()> {
         let part = self.part(bytemuck::cast_slice(words))?;
         self.footer.chunks.push(part);
         let chunk = Chunk::parse(words).map_err(|reason| Error::file(&self.path, reason))?;
-        self.footer.x_nnz += chunk.side(Side::X).rows.nnz() as u64;
-        self.footer.y_nnz += chunk.side(Side::Y).rows.nnz() as u64;
+        let (x, y) = (chunk.side(Side::X), chunk.side(Side::Y));
+        self.footer.x_nnz += x.rows.nnz() as u64;
+        self.footer.y_nnz += y.rows.nnz() as u64;
         self.footer.weighted |= chunk.weights.is_some();
+        // Columns are ascending.
+        let width = |half: &Half<'_>| half.columns.ids.last().map_or(0, |id| *id as usize + 1);
+        let Shape { n, d, c } = self.seen;
+        self.seen = Shape { n: n + chunk.rows(), d: d.max(width(x)), c: c.max(width(y)) };
         Ok(())
     }
 
-    /// Writes the rest and gives the file its name.
-    pub fn finish(mut self, shape: Shape, names: &Names) -> Result<()> {
+    fn finish(mut self, shape: Shape, names: &Names) -> Result<()> {
+        let Shape { n, d, c } = self.seen;
+        if n != shape.n || d > shape.d || c > shape.c {
+            let reason = format!(
+                "{n} examples with features below {d} and labels below {c} do not make {} × {} and {} labels",
+                shape.n, shape.d, shape.c
+            );
+            return Err(Error::file(&self.path, reason));
+        }
         self.footer.shape = shape;
         self.footer.label_names = self.names(names.labels.as_deref())?;
         self.footer.feature_names = self.names(names.features.as_deref())?;
@@ -342,8 +423,6 @@ fn word64(bytes: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::Rows;
-    use crate::data::chunk::ChunkBuilder;
 
     #[test]
     fn chunks_mapped_one_at_a_time_are_the_same_as_those_of_the_whole_file() {
@@ -356,9 +435,9 @@ mod tests {
             rows.y.push(i % 3, 1.0);
             rows.y.end_row();
         }
-        let (mut builder, mut writer) = (ChunkBuilder::with_rows(64), CacheWriter::create(&path).unwrap());
-        builder.push(&rows, |block| writer.chunk(&block)).unwrap();
-        builder.finish(|block| writer.chunk(&block)).unwrap();
+        let builder = ChunkBuilder::with_rows(64);
+        let mut writer = CacheWriter { builder, ..CacheWriter::create(&path).unwrap() };
+        writer.push(&rows).unwrap();
         let names = Names { labels: Some(["a", "", "c"].map(String::from).into()), ..Names::default() };
         writer.finish(Shape { n: 1000, d: 7, c: 3 }, &names).unwrap();
 

@@ -329,11 +329,8 @@ pub type Watch<'a> = &'a mut dyn FnMut(u64, Option<u64>) -> bool;
 /// Converts a text file into a cache file, holding one chunk in memory at a time, and opens it. The file appears
 /// under its name only when it is whole.
 pub fn convert(path: &Path, options: &ReadOptions, out: &Path, watch: Watch<'_>) -> Result<(Dataset, Vec<String>)> {
-    let mut builder = ChunkBuilder::new();
     let mut writer = CacheWriter::create(out)?;
-    let mut push = |rows| builder.push(&rows, |block| writer.chunk(&block));
-    let mut found = formats::read_rows(path, options, watch, &mut push)?;
-    builder.finish(|block| writer.chunk(&block))?;
+    let mut found = formats::read_rows(path, options, watch, &mut |rows| writer.push(&rows))?;
     writer.finish(found.shape, &Names::of(&mut found))?;
     Ok((Dataset::open(out)?, found.notes))
 }

@@ -27,7 +27,7 @@ impl Rows {
     }
 
     /// Forgets all examples and keeps the memory.
-    pub(crate) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.x.clear();
         self.y.clear();
         self.weights = None;

@@ -49,7 +49,7 @@ impl Csr {
     ///
     /// # Panics
     /// If there are more ids than values or the other way round, or if the batch holds 2³² entries or more.
-    pub(crate) fn push_row(&mut self, ids: &[u32], values: &[f32]) {
+    pub fn push_row(&mut self, ids: &[u32], values: &[f32]) {
         assert_eq!(ids.len(), values.len(), "every id of a row has a value");
         self.ids.extend_from_slice(ids);
         if let Some(own) = &mut self.values {

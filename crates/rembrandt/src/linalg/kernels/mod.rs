@@ -9,7 +9,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `tile` | the inner loops |
-//! | `simd` | the choice of vector instructions at run time |
+//! | [`simd`] | the choice of vector instructions at run time |
 //! | `dots` | inner products of rows with rows, for scores |
 //! | [`columns`] | dot products and updates of dense columns |
 //! | [`elementwise`] | exponentials and cosines of rows |
@@ -25,7 +25,7 @@ pub(crate) mod dots;
 pub mod elementwise;
 pub(crate) mod scores;
 pub(crate) mod select;
-pub(crate) mod simd;
+pub mod simd;
 #[cfg(test)]
 mod tests;
 mod tile;

@@ -1,7 +1,7 @@
 //! Which vector instructions to use: found out when the program runs, so one binary serves every machine.
 
 /// A computation that is compiled once for each set of vector instructions.
-pub(crate) trait Work {
+pub trait Work {
     /// Runs it. `FMA` tells whether multiply-adds are fused.
     ///
     /// Implementations are `#[inline(always)]`, and so is what they call: only then is their code compiled with the
@@ -11,7 +11,7 @@ pub(crate) trait Work {
 
 /// A set of vector instructions that this processor has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Level(Kind);
+pub struct Level(Kind);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
@@ -28,7 +28,7 @@ const FUSED: bool = cfg!(any(target_arch = "aarch64", target_feature = "fma"));
 
 impl Level {
     /// The widest instructions of this processor.
-    pub(crate) fn best() -> Level {
+    pub fn best() -> Level {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
             // Code for AVX-512F may use AVX2 and FMA as well.
@@ -38,17 +38,24 @@ impl Level {
         Level(Kind::Portable)
     }
 
+    /// Every level of this processor, for tests of code that must give the same bits on all of them.
+    pub fn all() -> Vec<Level> {
+        #[cfg(target_arch = "x86_64")]
+        return match Level::best().0 {
+            Kind::Avx512 => vec![Level(Kind::Portable), Level(Kind::Avx2), Level(Kind::Avx512)],
+            Kind::Avx2 => vec![Level(Kind::Portable), Level(Kind::Avx2)],
+            Kind::Portable => vec![Level(Kind::Portable)],
+        };
+        #[cfg(not(target_arch = "x86_64"))]
+        vec![Level(Kind::Portable)]
+    }
+
     /// Every level of this processor whose multiply-adds are fused: all of them give the same bits.
     #[cfg(test)]
     pub(crate) fn fused() -> Vec<Level> {
-        #[cfg(target_arch = "x86_64")]
-        return match Level::best().0 {
-            Kind::Avx512 => vec![Level(Kind::Avx2), Level(Kind::Avx512)],
-            Kind::Avx2 => vec![Level(Kind::Avx2)],
-            Kind::Portable => Vec::new(),
-        };
-        #[cfg(not(target_arch = "x86_64"))]
-        if FUSED { vec![Level::PORTABLE] } else { Vec::new() }
+        let mut levels = Level::all();
+        levels.retain(|level| FUSED || *level != Level::PORTABLE);
+        levels
     }
 
     /// The level of every processor.
@@ -56,7 +63,7 @@ impl Level {
     pub(crate) const PORTABLE: Level = Level(Kind::Portable);
 
     /// Runs `work` with these instructions.
-    pub(crate) fn run(self, work: impl Work) {
+    pub fn run(self, work: impl Work) {
         match self.0 {
             Kind::Portable => work.run::<FUSED>(),
             // SAFETY: a level of this kind is made only after the processor was seen to have AVX2 and FMA.

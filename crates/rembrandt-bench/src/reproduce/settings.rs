@@ -1,8 +1,8 @@
 //! What the authors printed: settings of their best runs, and figures on test data.
 
 use super::{Experiment, Metric};
-use crate::embed::Preset;
-use crate::score::head::Kernel;
+use rembrandt::embed::Preset;
+use rembrandt::score::head::Kernel;
 
 /// A figure with its interval: the second lowest, the middle and the second highest of 16 bootstrap replicates.
 #[derive(Clone, Copy, Debug, PartialEq)]

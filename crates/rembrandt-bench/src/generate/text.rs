@@ -4,7 +4,7 @@
 //! numbers are small and that four digits are wanted. Here eight digits are found at once in one 64-bit word, and the
 //! zeros before a number are shifted out of it rather than asked for one by one.
 
-use crate::data::Rows;
+use rembrandt::data::Rows;
 
 /// The most that a number and a sign take, and the most that an entry takes: ` 4294967294:1.0000`.
 const NUMBER: usize = 11;

@@ -1,5 +1,6 @@
-//! `rembrandt bench predict`: what a prediction costs, what shortlists gain, and what they miss.
+//! What a prediction costs, what shortlists gain, and what they miss.
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rembrandt::linalg::csr::{Csr, CsrRef};
@@ -9,11 +10,23 @@ use rembrandt::tree::Trees;
 use rembrandt::{Error, Result};
 use serde_json::{Value, json};
 
-use crate::args::PredictBenchArgs;
-use crate::commands::stream::prepared;
-use crate::memory::thread_seconds;
-use crate::output::{count, print, print_json, table};
-use crate::progress::Display;
+use crate::clock::thread_seconds;
+use crate::text::{count, table};
+
+/// What is to be measured.
+#[derive(Clone, Debug)]
+pub struct Prediction {
+    /// The model file.
+    pub model: PathBuf,
+    /// Labelled examples.
+    pub test: PathBuf,
+    /// Labels read from the list of each feature; absent, the usual ones.
+    pub probes: Option<Vec<usize>>,
+    /// Examples to predict.
+    pub rows: usize,
+    /// Of these, examples to predict one at a time.
+    pub singles: usize,
+}
 
 /// Ranks that count.
 const TOP: usize = 5;
@@ -41,31 +54,93 @@ struct Outcome {
     difference: f64,
 }
 
-pub fn run(args: &PredictBenchArgs) -> anyhow::Result<()> {
-    let model = Model::open(&args.model)?;
-    let chosen = model.shortlist_width();
-    if chosen.is_none() && args.probes.is_some() {
-        let reason = "has no lists of likely labels: leave out --probes, or let `rembrandt shortlist` make them";
-        return Err(Error::file(&args.model, reason).into());
+impl Prediction {
+    /// Predicts the same examples in all ways, on one thread. `read` reads them for the model: features that are ready for
+    /// the projection, and labels.
+    pub fn measure(&self, read: impl FnOnce(&Model) -> Result<(Csr, Csr)>) -> Result<PredictionMeasured> {
+        let model = Model::open(&self.model)?;
+        let chosen = model.shortlist_width();
+        if chosen.is_none() && self.probes.is_some() {
+            let reason = "has no lists of likely labels: leave out --probes, or let `rembrandt shortlist` make them";
+            return Err(Error::file(&self.model, reason));
+        }
+        if self.rows == 0 || self.singles == 0 {
+            return Err(Error::parameter("rows", "at least one example must be predicted"));
+        }
+        let (x, y) = first(read(&model)?, self.rows);
+        if x.rows() == 0 {
+            return Err(Error::file(&self.test, "no example has a label and a known feature: nothing to compare"));
+        }
+        let widths = chosen.map_or_else(Vec::new, |chosen| widths(chosen, self.probes.as_deref().unwrap_or(&PROBES)));
+        // Whatever was asked for: what counts is the work of one thread.
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
+        let pool = pool.map_err(|e| Error::Data(format!("a thread cannot be started: {e}")))?;
+        let outcomes = pool.install(|| compare(&model, x.view(), y.view(), &widths, self.singles))?;
+        Ok(PredictionMeasured { model, outcomes, chosen, rows: x.rows() })
     }
-    if args.rows == 0 || args.singles == 0 {
-        return Err(Error::parameter("rows", "at least one example must be predicted").into());
+}
+
+/// What the ways to predict came to.
+pub struct PredictionMeasured {
+    model: Model,
+    /// The scan of all labels first.
+    outcomes: Vec<Outcome>,
+    /// The width of the model.
+    chosen: Option<Width>,
+    rows: usize,
+}
+
+impl PredictionMeasured {
+    /// The table for people.
+    pub fn table(&self) -> String {
+        let PredictionMeasured { model, outcomes, chosen, rows } = self;
+        let names =
+            ["probes", "µs/example", "µs alone", "scored", "recall of best 5", "P@1", "P@5", "of the scan's", "Δp"];
+        let mut lines = vec![names.map(str::to_owned)];
+        let scan = &outcomes[0];
+        for outcome in outcomes {
+            let name = match outcome.width {
+                None if model.trees().is_some() => "trees".to_owned(),
+                None => "all labels".to_owned(),
+                Some(width) if Some(width) == *chosen => format!("{} (the model's)", width.probes),
+                Some(width) => width.probes.to_string(),
+            };
+            let part = |part: f64, whole: f64| if whole > 0.0 { 100.0 * part / whole } else { 100.0 };
+            lines.push([
+                name,
+                digits(outcome.batch),
+                digits(outcome.single),
+                outcome.scored.map_or_else(
+                    || if model.trees().is_some() { "–" } else { "all" }.to_owned(),
+                    |scored| format!("{scored:.0}"),
+                ),
+                format!("{:.4}", outcome.recall),
+                format!("{:.4}", outcome.p1),
+                format!("{:.4}", outcome.p5),
+                format!("{:.1} %, {:.1} %", part(outcome.p1, scan.p1), part(outcome.p5, scan.p5)),
+                format!("{:.5}", outcome.difference),
+            ]);
+        }
+        format!("{}, one thread\n{}", count(*rows as u64, "example"), table(&lines))
     }
-    let mut display = Display::new(args.quiet);
-    let read = prepared(&model, &args.test, &args.input_args, &mut display);
-    display.clear();
-    let (x, y) = first(read?, args.rows);
-    if x.rows() == 0 {
-        return Err(Error::file(&args.test, "no example has a label and a known feature: nothing to compare").into());
-    }
-    let widths = chosen.map_or_else(Vec::new, |chosen| widths(chosen, args.probes.as_deref().unwrap_or(&PROBES)));
-    // Whatever was asked for: what counts is the work of one thread.
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build()?;
-    let outcomes = pool.install(|| compare(&model, x.view(), y.view(), &widths, args.singles))?;
-    if args.json {
-        print_json(&json_of(&model, &outcomes, chosen, x.rows()))
-    } else {
-        print(&text(&model, &outcomes, chosen, x.rows()))
+
+    /// All that was measured.
+    pub fn json(&self) -> Value {
+        let PredictionMeasured { model, outcomes, chosen, rows } = self;
+        let shape = model.shape();
+        let result = |outcome: &Outcome| {
+            json!({
+                "exact": outcome.width.is_none() && model.trees().is_none(), "probes": outcome.width.map(|width| width.probes),
+                "labels": outcome.width.map(|width| width.labels), "microseconds": outcome.batch,
+                "microseconds_alone": outcome.single, "scored": outcome.scored,
+                "recall": outcome.recall, "p@1": outcome.p1, "p@5": outcome.p5,
+                "probability_difference": outcome.difference,
+            })
+        };
+        json!({
+            "c": shape.c, "d": shape.d, "k": shape.k, "rows": rows, "threads": 1, "chosen": chosen,
+            "results": outcomes.iter().map(result).collect::<Vec<_>>(),
+        })
     }
 }
 
@@ -200,51 +275,4 @@ fn outcome(
 fn digits(microseconds: f64) -> String {
     let places = if microseconds < 10.0 { 2 } else { usize::from(microseconds < 100.0) };
     format!("{microseconds:.places$}")
-}
-
-fn text(model: &Model, outcomes: &[Outcome], chosen: Option<Width>, rows: usize) -> String {
-    let names = ["probes", "µs/example", "µs alone", "scored", "recall of best 5", "P@1", "P@5", "of the scan's", "Δp"];
-    let mut lines = vec![names.map(str::to_owned)];
-    let scan = &outcomes[0];
-    for outcome in outcomes {
-        let name = match outcome.width {
-            None if model.trees().is_some() => "trees".to_owned(),
-            None => "all labels".to_owned(),
-            Some(width) if Some(width) == chosen => format!("{} (the model's)", width.probes),
-            Some(width) => width.probes.to_string(),
-        };
-        let part = |part: f64, whole: f64| if whole > 0.0 { 100.0 * part / whole } else { 100.0 };
-        lines.push([
-            name,
-            digits(outcome.batch),
-            digits(outcome.single),
-            outcome.scored.map_or_else(
-                || if model.trees().is_some() { "–" } else { "all" }.to_owned(),
-                |scored| format!("{scored:.0}"),
-            ),
-            format!("{:.4}", outcome.recall),
-            format!("{:.4}", outcome.p1),
-            format!("{:.4}", outcome.p5),
-            format!("{:.1} %, {:.1} %", part(outcome.p1, scan.p1), part(outcome.p5, scan.p5)),
-            format!("{:.5}", outcome.difference),
-        ]);
-    }
-    format!("{}, one thread\n{}", count(rows as u64, "example"), table(&lines))
-}
-
-fn json_of(model: &Model, outcomes: &[Outcome], chosen: Option<Width>, rows: usize) -> Value {
-    let shape = model.shape();
-    let result = |outcome: &Outcome| {
-        json!({
-            "exact": outcome.width.is_none() && model.trees().is_none(), "probes": outcome.width.map(|width| width.probes),
-            "labels": outcome.width.map(|width| width.labels), "microseconds": outcome.batch,
-            "microseconds_alone": outcome.single, "scored": outcome.scored,
-            "recall": outcome.recall, "p@1": outcome.p1, "p@5": outcome.p5,
-            "probability_difference": outcome.difference,
-        })
-    };
-    json!({
-        "c": shape.c, "d": shape.d, "k": shape.k, "rows": rows, "threads": 1, "chosen": chosen,
-        "results": outcomes.iter().map(result).collect::<Vec<_>>(),
-    })
 }

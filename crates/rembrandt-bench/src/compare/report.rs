@@ -3,11 +3,11 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use super::plan::Plan;
-use super::plot::{Curve, Point, curves, scatter};
+use super::Compared;
+use super::methods::METHODS;
 use super::row::{self, Measured, Outcome, Row};
-use crate::args::METHODS;
-use crate::output::size;
+use crate::plot::{Curve, Point, curves, escaped, scatter};
+use crate::text::{count, size, thousands};
 
 const STYLE: &str = include_str!("report.css");
 
@@ -16,27 +16,29 @@ const COLORS: [&str; METHODS.len()] =
     ["#d1495b", "#2e86ab", "#5aa9d6", "#7a6ff0", "#8f5fbf", "#b85fbf", "#6b8e23", "#2a9d6f", "#c98a1b", "#8a8f98"];
 
 /// The whole page.
-pub fn page(plan: &Plan<'_>, rows: &[Row], multiclass: bool) -> String {
-    let data = escaped(&title(&plan.args.train));
+pub fn page(compared: &Compared<'_>) -> String {
+    let Compared { of, shape, rows, multiclass } = compared;
+    let (shape, multiclass) = (*shape, *multiclass);
+    let data = escaped(&title(&of.train));
     let measured: Vec<(&Row, &Measured)> = rows.iter().filter_map(|row| Some((row, row.measured()?))).collect();
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
          content=\"width=device-width, initial-scale=1\">\n<title>{data}: methods compared</title>\n<style>\n{STYLE}</style></head>\n<body><main>\n"
     );
     let task = if multiclass { "one label per example" } else { "several labels per example" };
-    let shape = if plan.shape.n > 0 { size(plan.shape) } else { "raw texts".to_owned() };
+    let shape = if shape.n > 0 { size(shape) } else { "raw texts".to_owned() };
     let tests = measured.iter().map(|(_, m)| m.examples).max().unwrap_or(0);
     let _ = write!(
         page,
         "<header><p class=\"kicker\">rembrandt compare</p><h1>{data}</h1>\n<p class=\"lead\">{shape}; {task}; tested on \
          {} others</p></header>\n",
-        row::thousands(tests)
+        thousands(tests)
     );
     page.push_str(&cards(&measured, multiclass));
     page.push_str(&table(rows, multiclass));
     page.push_str(&plots(&measured, multiclass));
     page.push_str(&methods(rows));
-    let intervals = match plan.args.bootstrap {
+    let intervals = match of.bootstrap {
         0 => String::new(),
         n => format!(" Intervals are the middle 90 % of {n} replicates of a Poisson bootstrap of the test rows."),
     };
@@ -46,9 +48,9 @@ pub fn page(plan: &Plan<'_>, rows: &[Row], multiclass: bool) -> String {
          within {} each, in a process of its own. Embeddings choose what was not given (dimensions, ridge, head) on \
          held-out training rows; trees have the settings of their papers. No choice saw the test rows.{} Prediction is of the five best labels, all \
          threads at work.</p></section>",
-        escaped(&plan.command()),
-        crate::output::count(rayon::current_num_threads() as u64, "thread"),
-        row::seconds(plan.args.budget.as_secs_f64()),
+        escaped(&of.command()),
+        count(rayon::current_num_threads() as u64, "thread"),
+        row::seconds(of.budget.as_secs_f64()),
         intervals
     );
     page.push_str("</main></body></html>\n");
@@ -243,9 +245,4 @@ fn methods(rows: &[Row]) -> String {
 
 fn color(row: &Row) -> &'static str {
     METHODS.iter().position(|method| method.name == row.method).map_or("#888888", |i| COLORS[i])
-}
-
-/// Text as HTML wants it.
-pub fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

@@ -2,8 +2,6 @@
 
 use std::fmt::Write;
 
-use super::report::escaped;
-
 const WIDTH: f64 = 640.0;
 const HEIGHT: f64 = 400.0;
 /// Room for the axes: left, right, top, bottom.
@@ -263,6 +261,30 @@ fn label_place(label: &str, (px, py): (f64, f64), points: &[(f64, f64)], taken: 
     taken.push([best.0, best.1 - LINE + 3.0, best.0 + width, best.1 + 3.0]);
     best
 }
+
+/// Text as HTML wants it.
+pub fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+/// Pictures below each other, as one that stands alone.
+pub fn standing_alone(pictures: &[String]) -> String {
+    let height = 400 * pictures.len();
+    let mut svg = format!(
+        "<svg viewBox=\"0 0 640 {height}\" xmlns=\"http://www.w3.org/2000/svg\"><style>{STYLE}</style>\
+         <rect width=\"640\" height=\"{height}\" fill=\"#fff\"/>"
+    );
+    for (i, picture) in pictures.iter().enumerate() {
+        svg.push_str(&format!("<svg y=\"{}\" width=\"640\" height=\"400\">{picture}</svg>", 400 * i));
+    }
+    svg.push_str("</svg>\n");
+    svg
+}
+
+/// What a report's style sheet says of plots, for a picture that stands alone.
+const STYLE: &str = "text{fill:#1b1d22;font:12px sans-serif}.tick,.axis{fill:#667080}.axis{font-size:13px}\
+                     .name{font-weight:600;paint-order:stroke;stroke:#fff;stroke-width:3px}.grid{stroke:#e4e1d9}\
+                     .frontier{fill:none;stroke:#667080;stroke-width:1.5;stroke-dasharray:5 4;opacity:.7}";
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,6 @@
 use super::*;
-use crate::data::{Dataset, Examples, Side};
-use crate::{Rembrandt, Run};
+use rembrandt::data::{Dataset, Examples, Side};
+use rembrandt::{Rembrandt, Run};
 
 fn small() -> Generator {
     Generator::new(Shape { n: 20_000, d: 5000, c: 800 }, 20.0, 2.5)

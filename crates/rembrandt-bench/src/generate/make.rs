@@ -5,8 +5,8 @@ use std::ops::Range;
 use super::draw::{Draw, DrawRanks, Zipf, chance, exp, hash};
 use super::words::{DrawWords, Sources, Words};
 use super::{COMPANIONS, Generator, LABEL_WORDS, OF_SUBJECT, OF_TOPIC, Part, SPREAD, TOPIC_WORDS};
-use crate::data::Rows;
-use crate::linalg::kernels::simd::Level;
+use rembrandt::data::Rows;
+use rembrandt::linalg::kernels::simd::Level;
 
 /// What a hash or a draw is for: the same numbers must not serve two purposes.
 const COMPANION: u64 = 1;

@@ -9,7 +9,7 @@
 //! For a uniform u the number ⌊(count + 1)^u⌋ is k with probability log(1 + 1/k) / log(count + 1), which is Zipf's law but
 //! for the very first ranks.
 
-use crate::linalg::kernels::simd::Work;
+use rembrandt::linalg::kernels::simd::Work;
 
 /// 2⁶⁴ divided by the golden ratio: multiples of it are spread evenly.
 const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
@@ -197,7 +197,7 @@ pub fn exp(x: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::linalg::kernels::simd::Level;
+    use rembrandt::linalg::kernels::simd::Level;
 
     #[test]
     fn polynomials_come_near_what_they_stand_for() {

@@ -8,7 +8,7 @@
 //!
 //! ```no_run
 //! use rembrandt::data::Dataset;
-//! use rembrandt::reproduce::Experiment;
+//! use rembrandt_bench::reproduce::Experiment;
 //! use rembrandt::Run;
 //!
 //! let read = |name: &str| Dataset::read(name.as_ref(), &Default::default(), &mut |_, _| true);
@@ -28,23 +28,25 @@
 //! test examples. Their random numbers cannot be repeated, ours depend on the seed. Their linear head on ALOI was trained
 //! in another way, and is compared with our softmax regression.
 
+mod report;
 mod settings;
 
 use serde::{Deserialize, Serialize};
 
+pub use report::Report;
 pub use settings::{Published, Trial};
 
-use crate::data::Dataset;
-use crate::embed::energy_dimension;
-use crate::linalg::csr::Csr;
-use crate::linalg::matrix::Matrix;
-use crate::metrics::{
+use rembrandt::data::Dataset;
+use rembrandt::embed::energy_dimension;
+use rembrandt::linalg::csr::Csr;
+use rembrandt::linalg::matrix::Matrix;
+use rembrandt::metrics::{
     Bootstrap, Evaluator, Example, Intervals, Scores, Settings, best_f1_thresholds, predicted_positive, rank,
 };
-use crate::score::head::{
-    Descent, FeatureParams, Inputs, Logistic, LogisticParams, Loss, RandomFeatures, Targets, add_intercept,
+use rembrandt::score::head::{
+    Descent, FeatureParams, Inputs, Logistic, LogisticParams, Loss, RandomFeatures, Targets, project,
 };
-use crate::{Embedding, Error, Examples, Rembrandt, Result, Run};
+use rembrandt::{Error, Examples, Rembrandt, Result, Run};
 
 /// On the multilabel data, k is the smallest dimension that keeps more than this part of the trace of YᵀY.
 const ENERGY: f64 = 0.9;
@@ -102,7 +104,7 @@ pub struct Figure {
     pub metric: Metric,
     /// The figure on all test examples.
     pub ours: f64,
-    /// Lower end of its bootstrap interval, see [`INTERVAL`](crate::metrics::INTERVAL).
+    /// Lower end of its bootstrap interval, see [`INTERVAL`](rembrandt::metrics::INTERVAL).
     pub low: f64,
     /// Upper end of its bootstrap interval.
     pub high: f64,
@@ -158,9 +160,9 @@ impl Experiment {
         let embedding = params.fit(train, run)?;
         Ok(Placed {
             experiment: self,
-            train: place(&embedding, train)?,
+            train: project(&embedding, train.features()?.view()),
             train_labels,
-            test: place(&embedding, test)?,
+            test: project(&embedding, test.features()?.view()),
             test_labels,
             count: shape.c,
         })
@@ -172,13 +174,6 @@ impl Experiment {
             _ => Loss::Independent,
         }
     }
-}
-
-/// h of every example.
-fn place(embedding: &Embedding, data: &Dataset) -> Result<Matrix> {
-    let mut h = data.gather_features(embedding.projection.view())?;
-    add_intercept(&mut h, &embedding.intercept);
-    Ok(h)
 }
 
 impl Trial {

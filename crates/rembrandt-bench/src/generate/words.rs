@@ -6,7 +6,7 @@
 //! is its place: that is quicker as long as there are at most a few hundred.
 
 use super::draw::{Draw, Zipf, below, log2, spread};
-use crate::linalg::kernels::simd::Work;
+use rembrandt::linalg::kernels::simd::Work;
 
 /// Words that are looked at together.
 const LANES: usize = 16;
@@ -215,7 +215,7 @@ fn sorted_places(words: &[u32], places: &mut [u32]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::linalg::kernels::simd::Level;
+    use rembrandt::linalg::kernels::simd::Level;
     use std::collections::BTreeMap;
 
     /// The words of an example and how often they came, found one after the other.
@@ -233,8 +233,7 @@ mod tests {
     fn words_come_in_order_and_weigh_what_they_should_on_any_processor() {
         // From one word to all that there may be, and from examples that hit few words twice to those that hit most.
         let cases = [(1, 1), (2, 1), (50, 25), (300, 150), (5000, 100), (1_600_000, 42), (5000, 2500)];
-        let mut levels = Level::fused();
-        levels.push(Level::PORTABLE);
+        let levels = Level::all();
         let mut found = Words::default();
         for (words, count) in cases.into_iter().chain([(u32::MAX as usize, 300), (1_600_000, 17), (1_600_000, 700)]) {
             let sources = Sources::new([6, 200, words], [0.15, 0.35]);

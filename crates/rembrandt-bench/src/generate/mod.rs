@@ -15,7 +15,7 @@
 //! Making data up should take no longer than writing them, which leaves some tens of cycles for a word. So there is nothing
 //! between the draws and the file that costs more: random numbers are a counter that is mixed, powers and logarithms are
 //! polynomials, words are drawn, sorted and weighed without branches (`words.rs`), and one thread writes while the others
-//! make, past the memory in which the system keeps files (`straight.rs`).
+//! make.
 //!
 //! Whoever knows the subject of an example predicts it, and is right unless noise has replaced it. That is as good as
 //! any classifier can be, and what it comes to on the examples made is reported as the best precision at 1
@@ -24,16 +24,18 @@
 mod draw;
 mod make;
 mod pipeline;
+mod report;
 mod text;
 mod words;
 mod write;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Rows, Shape};
-use crate::{Error, Result};
 use make::Maker;
+use rembrandt::data::Rows;
+use rembrandt::{Error, Result, Shape};
 
+pub use report::Report;
 pub use write::{Generated, GeneratedAs};
 
 /// Labels of a topic, on average.

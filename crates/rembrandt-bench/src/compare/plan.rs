@@ -8,11 +8,11 @@ use rembrandt::data::{Dataset, convert};
 use rembrandt::{Error, Examples, Result, Shape};
 use serde_json::json;
 
+use super::Comparison;
+use super::methods::Method;
 use super::row::title;
 use super::store::Store;
-use crate::args::{CompareArgs, Method};
-use crate::progress::Display;
-use crate::source;
+use crate::watch::Watcher;
 
 /// A method to be measured.
 #[derive(Clone, Copy, Debug)]
@@ -34,42 +34,38 @@ impl Entry {
 
 /// A comparison.
 pub struct Plan<'a> {
-    pub args: &'a CompareArgs,
+    pub of: &'a Comparison,
     pub entries: Vec<Entry>,
     pub shape: Shape,
     /// What the methods read: caches of sparse rows, or texts as they are.
     pub train: PathBuf,
     pub test: PathBuf,
-    /// Where this program lies.
-    pub program: PathBuf,
     caches: Vec<PathBuf>,
 }
 
 impl<'a> Plan<'a> {
     /// Reads the data once, so that every method opens them at once.
-    pub fn prepare(args: &'a CompareArgs, store: &Store, display: &mut Display) -> Result<Plan<'a>> {
-        let program = std::env::current_exe().map_err(Error::io("the program itself"))?;
+    pub fn prepare(of: &'a Comparison, store: &Store, watcher: &mut dyn Watcher) -> Result<Plan<'a>> {
         let mut plan = Plan {
-            args,
+            of,
             entries: Vec::new(),
             shape: Shape::default(),
-            train: args.train.clone(),
-            test: args.test.clone(),
-            program,
+            train: of.train.clone(),
+            test: of.test.clone(),
             caches: Vec::new(),
         };
-        if !args.text {
-            let (train, shape) = plan.cached(&args.train, store, "train", display)?;
-            let (test, _) = plan.cached(&args.test, store, "test", display)?;
+        if !of.text {
+            let (train, shape) = plan.cached(&of.train, store, "train", watcher)?;
+            let (test, _) = plan.cached(&of.test, store, "test", watcher)?;
             (plan.train, plan.test, plan.shape) = (train, test, shape);
         }
-        for contestant in &args.methods.0 {
-            let asked = contestant.k.or(args.k).filter(|_| contestant.method.embeds);
+        for contestant in &of.contestants {
+            let asked = contestant.k.or(of.k).filter(|_| contestant.method.embedding.is_some());
             // Of texts nobody knows yet how many features and labels they make.
-            let most = if args.text { usize::MAX } else { contestant.method.most(plan.shape) };
+            let most = if of.text { usize::MAX } else { contestant.method.most(plan.shape) };
             let k = asked.map(|k| k.min(most.max(1)));
             if k != asked {
-                display.note(&format!("{}: k is cut to {most}, the data allow no more", contestant.method.name));
+                watcher.note(&format!("{}: k is cut to {most}, the data allow no more", contestant.method.name));
             }
             let entry = Entry { method: contestant.method, k };
             // Cutting may make two of them one.
@@ -81,7 +77,13 @@ impl<'a> Plan<'a> {
     }
 
     /// A cache of a file of sparse rows, and its size.
-    fn cached(&mut self, path: &Path, store: &Store, name: &str, display: &mut Display) -> Result<(PathBuf, Shape)> {
+    fn cached(
+        &mut self,
+        path: &Path,
+        store: &Store,
+        name: &str,
+        watcher: &mut dyn Watcher,
+    ) -> Result<(PathBuf, Shape)> {
         if Dataset::is_cache(path) {
             return Ok((path.to_owned(), Dataset::open(path)?.shape()));
         }
@@ -90,15 +92,15 @@ impl<'a> Plan<'a> {
         let cache = store.file(&format!("{name}-{:016x}.cache", hash(&source)));
         self.caches.push(cache.clone());
         match Dataset::open(&cache) {
-            Ok(data) if !self.args.fresh => return Ok((cache, data.shape())),
+            Ok(data) if !self.of.fresh => return Ok((cache, data.shape())),
             _ => {}
         }
         let mut watch = |done, total| {
-            display.read(done, total);
+            watcher.read(done, total);
             true
         };
-        let (data, notes) = convert(path, &self.args.read.options(), &cache, &mut watch)?;
-        notes.iter().for_each(|note| display.note(note));
+        let (data, notes) = convert(path, &self.of.read, &cache, &mut watch)?;
+        notes.iter().for_each(|note| watcher.note(note));
         Ok((cache, data.shape()))
     }
 
@@ -109,12 +111,12 @@ impl<'a> Plan<'a> {
 
     /// What the row of a method depends on: the method, the data and the program.
     pub fn key(&self, entry: &Entry) -> Result<String> {
-        let args = self.args;
+        let of = self.of;
         let key = json!({
-            "method": entry.method.name, "k": entry.k, "seed": args.seed, "budget": args.budget.as_secs_f64(),
-            "bootstrap": args.bootstrap, "options": self.train_options(), "eval": self.eval_options(),
+            "method": entry.method.name, "k": entry.k, "seed": of.seed, "budget": of.budget.as_secs_f64(),
+            "bootstrap": of.bootstrap, "options": of.train_options, "eval": of.eval_options,
             "reading": self.reading()?,
-            "data": [stamp(&args.train)?, stamp(&args.test)?], "program": stamp(&self.program)?,
+            "data": [stamp(&of.train)?, stamp(&of.test)?], "program": stamp(&of.program)?,
             "threads": rayon::current_num_threads(),
         });
         Ok(key.to_string())
@@ -122,24 +124,8 @@ impl<'a> Plan<'a> {
 
     /// How files are read: the options, and the files with names that they or their places tell of.
     fn reading(&self) -> Result<Vec<String>> {
-        let args = self.args;
-        let beside = [&args.train, &args.test].into_iter().flat_map(|path| source::side_files(path));
-        let files = args.read.files().map(Path::to_owned).chain(beside);
-        let stamps: Result<Vec<String>> = files.map(|path| stamp(&path)).collect();
-        Ok(args.read.typed().into_iter().chain(stamps?).collect())
-    }
-
-    /// How the features are made or weighed, as options of train.
-    pub fn train_options(&self) -> Vec<String> {
-        let args = self.args;
-        let flags = [("--text", args.text), ("--tfidf", args.tfidf), ("--normalize", args.normalize)];
-        let flags = flags.into_iter().filter(|(_, given)| *given).map(|(flag, _)| flag.to_owned());
-        flags.chain(args.columns.typed()).collect()
-    }
-
-    /// How the test data are read, as options of eval.
-    pub fn eval_options(&self) -> Vec<String> {
-        self.args.columns.typed()
+        let stamps: Result<Vec<String>> = self.of.name_files.iter().map(|path| stamp(path)).collect();
+        Ok(self.of.read_options.iter().cloned().chain(stamps?).collect())
     }
 
     /// A sentence about the caches, as one about the files that they were made from.
@@ -147,13 +133,7 @@ impl<'a> Plan<'a> {
         let of = |sentence: String, cache: &Path, typed: &Path| {
             sentence.replace(&*cache.to_string_lossy(), &typed.to_string_lossy())
         };
-        of(of(sentence.to_owned(), &self.train, &self.args.train), &self.test, &self.args.test)
-    }
-
-    /// The command that repeats the comparison.
-    pub fn command(&self) -> String {
-        let words: Vec<String> = std::env::args().skip(1).map(|word| quoted(&word)).collect();
-        format!("rembrandt {}", words.join(" "))
+        of(of(sentence.to_owned(), &self.train, &self.of.train), &self.test, &self.of.test)
     }
 }
 
@@ -171,7 +151,7 @@ fn hash(text: &str) -> u64 {
 }
 
 /// A word as a shell wants it.
-fn quoted(word: &str) -> String {
+pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();

@@ -1,7 +1,8 @@
 //! One method's row of the table, and how its numbers are written.
 
-use indicatif::{BinaryBytes, HumanCount};
 use serde::{Deserialize, Serialize};
+
+use crate::text;
 
 /// What became of a method.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -115,7 +116,7 @@ pub fn seconds(value: f64) -> String {
 }
 
 pub fn bytes(value: f64) -> String {
-    BinaryBytes(value as u64).to_string()
+    text::bytes(value as u64)
 }
 
 pub fn microseconds(value: f64) -> String {
@@ -124,9 +125,4 @@ pub fn microseconds(value: f64) -> String {
         v if v < 10_000.0 => format!("{v:.0} µs"),
         v => format!("{:.0} ms", v / 1000.0),
     }
-}
-
-/// `12,345`.
-pub fn thousands(value: u64) -> String {
-    HumanCount(value).to_string()
 }

@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use rembrandt::model::write_file;
 use rembrandt::{Error, Result};
 
 use super::plan::Plan;
 use super::row::Row;
+use crate::text;
 
 /// The finished rows, by what they depend on.
 type Rows = BTreeMap<String, Row>;
@@ -55,8 +54,7 @@ impl Store {
         let mut rows = self.rows()?;
         rows.insert(key.to_owned(), row.clone());
         let text = serde_json::to_string_pretty(&rows).expect("rows are plain data");
-        let path = self.rows_path();
-        write_file(&path, |out| out.write_all(text.as_bytes()).map_err(Error::io(&path)))
+        text::write(&self.rows_path(), &text)
     }
 
     /// Removes what only a comparison under way needs.

@@ -15,7 +15,7 @@ use super::plan::{Entry, Plan};
 use super::row::{Measured, Outcome, Row};
 use super::store::Store;
 use super::{length, number};
-use crate::progress::Display;
+use crate::watch::Watcher;
 
 /// How often a process is looked at.
 const GLANCE: Duration = Duration::from_millis(20);
@@ -26,7 +26,6 @@ const TUNING: f64 = 0.5;
 pub struct Bench<'a> {
     pub plan: &'a Plan<'a>,
     pub store: &'a Store,
-    pub threads: Option<u16>,
 }
 
 /// How a process ended.
@@ -39,10 +38,10 @@ enum End {
 impl Bench<'_> {
     /// Trains and tests a method; `place` is its number, and how many there are. Also says whether the row is to be kept:
     /// a refusal or an accident may be over by the next time.
-    pub fn measure(&self, entry: &Entry, place: (usize, usize), display: &mut Display) -> Result<(Row, bool)> {
+    pub fn measure(&self, entry: &Entry, place: (usize, usize), watcher: &mut dyn Watcher) -> Result<(Row, bool)> {
         let model = self.store.file(&entry.file());
-        let outcome = self.outcome(entry, &model, place, display);
-        if !self.plan.args.keep_models && model.exists() {
+        let outcome = self.outcome(entry, &model, place, watcher);
+        if !self.plan.of.keep_models && model.exists() {
             fs::remove_file(&model).map_err(Error::io(&model))?;
         }
         let (outcome, lasting) = outcome?;
@@ -54,28 +53,28 @@ impl Bench<'_> {
         entry: &Entry,
         model: &Path,
         place: (usize, usize),
-        display: &mut Display,
+        watcher: &mut dyn Watcher,
     ) -> Result<(Outcome, bool)> {
         let mut train = self.program("train");
         train.arg(&self.plan.train).arg("-o").arg(model).args(["--method", entry.method.name]);
-        train.args(["--seed", &self.plan.args.seed.to_string()]).args(self.plan.train_options());
-        if entry.method.embeds {
+        train.args(["--seed", &self.plan.of.seed.to_string()]).args(&self.plan.of.train_options);
+        if entry.method.embedding.is_some() {
             // Trees take their settings from their papers: there is nothing to choose.
-            let tuning = self.plan.args.budget.mul_f64(TUNING);
+            let tuning = self.plan.of.budget.mul_f64(TUNING);
             train.args(["--budget", &format!("{}s", tuning.as_secs_f64())]);
         }
         if let Some(k) = entry.k {
             train.args(["-k", &k.to_string()]);
         }
-        let trained = match self.wait(train, &format!("training {}", entry.title()), place, display)? {
+        let trained = match self.wait(train, &format!("training {}", entry.title()), place, watcher)? {
             End::Result(value) => value,
             End::Refused(reason) => return Ok((Outcome::Failed { reason }, false)),
             End::TooLate => return Ok((self.too_late("trained"), true)),
         };
         let mut eval = self.program("eval");
-        eval.arg(model).arg(&self.plan.test).args(["--bootstrap", &self.plan.args.bootstrap.to_string()]);
-        eval.args(self.plan.eval_options());
-        let tested = match self.wait(eval, &format!("testing {}", entry.title()), place, display)? {
+        eval.arg(model).arg(&self.plan.test).args(["--bootstrap", &self.plan.of.bootstrap.to_string()]);
+        eval.args(&self.plan.of.eval_options);
+        let tested = match self.wait(eval, &format!("testing {}", entry.title()), place, watcher)? {
             End::Result(value) => value,
             End::Refused(reason) => return Ok((Outcome::Failed { reason }, false)),
             End::TooLate => return Ok((self.too_late("tested"), true)),
@@ -85,13 +84,13 @@ impl Bench<'_> {
     }
 
     fn too_late(&self, what: &str) -> Outcome {
-        Outcome::Failed { reason: format!("not {what} within {} s", self.plan.args.budget.as_secs_f64()) }
+        Outcome::Failed { reason: format!("not {what} within {} s", self.plan.of.budget.as_secs_f64()) }
     }
 
     /// This program with a command, its result to be JSON.
     fn program(&self, command: &str) -> Command {
-        let mut program = Command::new(&self.plan.program);
-        if let Some(threads) = self.threads {
+        let mut program = Command::new(&self.plan.of.program);
+        if let Some(threads) = self.plan.of.threads {
             program.args(["--threads", &threads.to_string()]);
         }
         // Our end of its input closes with us, however we end.
@@ -101,9 +100,9 @@ impl Bench<'_> {
     }
 
     /// Waits for a process as long as the budget allows.
-    fn wait(&self, mut command: Command, what: &str, place: (usize, usize), display: &mut Display) -> Result<End> {
+    fn wait(&self, mut command: Command, what: &str, place: (usize, usize), watcher: &mut dyn Watcher) -> Result<End> {
         let began = Instant::now();
-        let path = &self.plan.program;
+        let path = &self.plan.of.program;
         let mut child = Running(command.spawn().map_err(Error::io(path))?);
         // Read aside, so that a process with much to say is not held up.
         let out = drain(child.0.stdout.take());
@@ -112,10 +111,10 @@ impl Bench<'_> {
             if let Some(status) = child.0.try_wait().map_err(Error::io(path))? {
                 break status;
             }
-            if began.elapsed() > self.plan.args.budget {
+            if began.elapsed() > self.plan.of.budget {
                 return Ok(End::TooLate);
             }
-            display.wait(what, place, began.elapsed());
+            watcher.wait(what, place, began.elapsed());
             thread::sleep(GLANCE);
         };
         let (out, err) = (collect(out), collect(err));

@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
 
-use crate::Result;
+use rembrandt::Result;
 
 /// So many makers are faster than a disk, and every one more would take tens of megabytes.
 const MOST_MAKERS: usize = 4;
@@ -79,7 +79,7 @@ pub fn in_order<M, B: Default + Send>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Error;
+    use rembrandt::Error;
 
     fn pool(threads: usize) -> rayon::ThreadPool {
         rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap()
