@@ -15,6 +15,7 @@ use rembrandt_bench::reproduce::Experiment;
 mod bench;
 mod compare;
 mod generate;
+mod help;
 mod method;
 mod model;
 mod train;
@@ -25,7 +26,7 @@ pub use compare::CompareArgs;
 pub use generate::GenerateArgs;
 pub use method::MethodChoice;
 pub use model::{
-    AddLabelArgs, ColumnArgs, EvalArgs, ExplainArgs, InputArgs, InputFormat, OutputFormat, PredictArgs, ShortlistArgs,
+    AddLabelArgs, ColumnArgs, EvalArgs, ExplainArgs, InputArgs, OutputFormat, PredictArgs, ShortlistArgs,
 };
 pub use train::TrainArgs;
 
@@ -48,7 +49,7 @@ pub struct Arguments {
 impl Arguments {
     /// What was typed; a mistake ends the program with a sentence.
     pub fn read() -> Arguments {
-        let definition = Arguments::command();
+        let definition = help::tailored(Arguments::command(), std::env::args().skip(1));
         let matches = definition.clone().get_matches();
         let mut arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|e| e.exit());
         if let (Command::Train(args), Some((command, of_command))) = (&mut arguments.command, matches.subcommand()) {
@@ -120,9 +121,9 @@ pub enum Command {
 /// How text is read.
 #[derive(Args, Clone, Default)]
 pub struct ReadArgs {
-    /// Format of the text
+    /// Format of the text; found out from its first line
     #[arg(long, value_parser = choice(FORMATS), help_heading = "Reading")]
-    format: Option<Format>,
+    input_format: Option<Format>,
     /// Whether features and labels are written as numbers or as words
     #[arg(long, value_parser = choice(IDS), help_heading = "Reading")]
     ids: Option<Ids>,
@@ -138,7 +139,7 @@ impl ReadArgs {
     /// The options of the library.
     pub fn options(&self) -> ReadOptions {
         ReadOptions {
-            format: self.format.unwrap_or(Format::Auto),
+            format: self.input_format.unwrap_or(Format::Auto),
             ids: self.ids.unwrap_or(Ids::Auto),
             label_names: self.label_names.clone(),
             feature_names: self.feature_names.clone(),
@@ -148,7 +149,7 @@ impl ReadArgs {
     /// The first option that was given: a cache file needs none of them.
     pub fn given(&self) -> Option<&'static str> {
         let given = [
-            ("format", self.format.is_some()),
+            ("input_format", self.input_format.is_some()),
             ("ids", self.ids.is_some()),
             ("label_names", self.label_names.is_some()),
             ("feature_names", self.feature_names.is_some()),
@@ -161,7 +162,7 @@ impl ReadArgs {
         let word = |name: &str, word: Option<&str>| word.map(|word| format!("--{name}={word}"));
         let file = |name: &str, file: &Option<PathBuf>| file.as_ref().map(|f| format!("--{name}={}", f.display()));
         let given = [
-            word("format", self.format.and_then(|format| word_of(FORMATS, format))),
+            word("input-format", self.input_format.and_then(|format| word_of(FORMATS, format))),
             word("ids", self.ids.and_then(|ids| word_of(IDS, ids))),
             file("label-names", &self.label_names),
             file("feature-names", &self.feature_names),
@@ -190,7 +191,7 @@ pub struct EmbedArgs {
     /// and tsv hold the rows of E·diag(√μ), whose angles are those of `rembrandt neighbors`
     #[arg(long, value_delimiter = ',', value_parser = choice(EXPORTS))]
     pub export: Vec<Export>,
-    /// Keep finished pieces in FILE.partial and go on from those that are there: the same command again, after a kill,
+    /// Keep checkpoints in FILE.partial and go on from those that are there: the same command again, after a kill,
     /// loses no more than the panel of columns in work and writes the same bytes. Other data or parameters are refused;
     /// the folder is removed in the end
     #[arg(long)]
@@ -215,12 +216,11 @@ pub struct EmbedArgs {
 #[command(next_help_heading = "Algorithm")]
 pub struct ParamArgs {
     /// Start from the settings of the paper's authors for a data set; other options override them. Without -k, mulan
-    /// takes the smallest k that holds more than 90 % of the energy of YᵀY (for at most 8192 labels; train tunes it
-    /// instead), the others their own k but at most the number of labels; lshtc divides each row by its sum, the word
+    /// takes the smallest k that holds more than 90 % of the energy of YᵀY (for at most 8192 labels), the others their own k but at most the number of labels; lshtc divides each row by its sum, the word
     /// count
     #[arg(long, value_parser = choice(PRESETS))]
     preset: Option<Preset>,
-    /// Dimension of the embedding [default: 100; train chooses it]
+    /// Dimension of the embedding [default: 100; train 300]
     #[arg(short)]
     k: Option<usize>,
     /// Passes of the range finder before the last [default: 2; 1 with --solver paper, and for pca and plst in train]
@@ -229,11 +229,11 @@ pub struct ParamArgs {
     /// Extra random directions, dropped at the end [default: 20]
     #[arg(long, value_name = "N")]
     oversample: Option<usize>,
-    /// Share of the dimensions that are random instead of those with the most energy: for very many labels, each told
-    /// by features of its own [default: 0; train chooses it]
-    #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
-    spread: Option<f64>,
-    /// Relative ridge; the strongest knob on text, try 1 to 8 [default: 1; train chooses it]
+    /// Fraction of the dimensions that are random instead of those with the most energy: for very many labels, each told
+    /// by features of its own [default: 0; train: 1 where labels are many]
+    #[arg(long, value_name = "FRACTION", allow_negative_numbers = true)]
+    random_fraction: Option<f64>,
+    /// Relative ridge; the strongest knob on text, try 1 to 8 [default: 1; train: four squared lengths of a mean example]
     #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
     ridge: Option<f64>,
     /// How the relative ridge is scaled [default: features]
@@ -309,7 +309,7 @@ impl ParamArgs {
             ("preset", self.preset.is_some()),
             ("passes", self.passes.is_some()),
             ("oversample", self.oversample.is_some()),
-            ("spread", self.spread.is_some()),
+            ("random_fraction", self.random_fraction.is_some()),
             ("ridge_convention", self.ridge_convention.is_some()),
             ("cg_steps", self.cg_steps.is_some()),
             ("tolerance", self.tolerance.is_some()),
@@ -388,7 +388,7 @@ impl ParamArgs {
         Rembrandt {
             k: self.k.unwrap_or(base.k),
             oversample: self.oversample.unwrap_or(base.oversample),
-            spread: self.spread.unwrap_or(base.spread),
+            random_fraction: self.random_fraction.unwrap_or(base.random_fraction),
             passes: self.passes.unwrap_or(base.passes),
             ridge: self.ridge.unwrap_or(base.ridge),
             ridge_convention: self.ridge_convention.unwrap_or(base.ridge_convention),

@@ -73,7 +73,7 @@ impl Resume {
     }
 }
 
-/// `model.rmb.partial` for `model.rmb`.
+/// `model.model.partial` for `model.model`.
 fn folder(output: &Path) -> PathBuf {
     let mut name = OsString::from(output);
     name.push(".partial");

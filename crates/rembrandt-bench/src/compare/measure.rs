@@ -61,7 +61,7 @@ impl Bench<'_> {
         if entry.method.embedding.is_some() {
             // Trees take their settings from their papers: there is nothing to choose.
             let tuning = self.plan.of.budget.mul_f64(TUNING);
-            train.args(["--budget", &format!("{}s", tuning.as_secs_f64())]);
+            train.args(["--tune", &format!("{}s", tuning.as_secs_f64())]);
         }
         if let Some(k) = entry.k {
             train.args(["-k", &k.to_string()]);

@@ -55,7 +55,7 @@ pub struct ScalingArgs {
 }
 
 #[derive(Args)]
-#[command(after_help = "Example:\n  rembrandt bench predict model.rmb test.txt.zst --probes 16,32,64,128")]
+#[command(after_help = "Example:\n  rembrandt bench predict model.model test.txt.zst --probes 16,32,64,128")]
 pub struct PredictBenchArgs {
     /// Model file. One with lists of likely labels (`rembrandt shortlist` makes them) is measured with and without
     /// them, any other as it is

@@ -2,7 +2,10 @@
 
 use rembrandt::embed::Method;
 use rembrandt::train::HeadKind;
-use rembrandt::tree::TreeMethod;
+use rembrandt::tree::{TreeMethod, TreeParams};
+use serde_json::json;
+
+use super::Typed;
 
 /// What can be typed after `--method`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,12 +43,19 @@ pub fn own_head(method: Method) -> Option<HeadKind> {
     method.decodes().then_some(HeadKind::LeastSquares)
 }
 
+/// Whether an option of `train`, listed under `heading`, means something to trees.
+pub fn of_trees(method: TreeMethod, option: &str, heading: Option<&str>) -> bool {
+    let special = Typed { name: option.to_owned(), heading: heading.map(str::to_owned) }.is_special();
+    let parameters = json!(TreeParams::new(method));
+    !special || parameters.get(if option == "scale_rows" { "row_scale" } else { option }).is_some()
+}
+
 /// Why an option means nothing to a method, if that is so.
-fn without_effect(method: Method, option: &str) -> Option<&'static str> {
+pub fn without_effect(method: Method, option: &str) -> Option<&'static str> {
     use Method::{Cplst, Cs, CsOmp, Pca, Plst, Rembrandt};
     let (methods, reason): (&[Method], &str) = match option {
         "preset" => (&[Rembrandt], "has the settings of Rembrandt's authors"),
-        "spread" => (&[Rembrandt], "is for Rembrandt's embedding"),
+        "random_fraction" => (&[Rembrandt], "is for Rembrandt's embedding"),
         "atoms" => (&[CsOmp], "is for cs-omp"),
         "passes" | "oversample" => (&[Rembrandt, Pca, Plst, Cplst], "is for methods with a range finder"),
         "projection_ridge" | "projection_steps" | "projection_tolerance" => {

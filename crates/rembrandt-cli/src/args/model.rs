@@ -131,8 +131,8 @@ const OUTPUT_FORMATS: &[(&str, OutputFormat)] =
 
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  rembrandt predict model.rmb new.txt --top 3\n  echo 'a chess program' | rembrandt \
-                        predict model.rmb - --input-format lines --format jsonl"
+    after_help = "Examples:\n  rembrandt predict model.model new.txt --top 3\n  echo 'a chess program' | rembrandt \
+                        predict model.model - --input-format lines --format jsonl"
 )]
 pub struct PredictArgs {
     /// Model file
@@ -166,7 +166,7 @@ pub struct PredictArgs {
 }
 
 #[derive(Args)]
-#[command(after_help = "Example:\n  rembrandt eval model.rmb test.txt.gz --json")]
+#[command(after_help = "Example:\n  rembrandt eval model.model test.txt.gz --json")]
 pub struct EvalArgs {
     /// Model file
     pub model: PathBuf,
@@ -195,7 +195,7 @@ pub struct EvalArgs {
 }
 
 #[derive(Args)]
-#[command(after_help = "Example:\n  rembrandt explain model.rmb \"a chess program\" --label game::board")]
+#[command(after_help = "Example:\n  rembrandt explain model.model \"a chess program\" --label game::board")]
 pub struct ExplainArgs {
     /// Model file
     pub model: PathBuf,
@@ -213,7 +213,7 @@ pub struct ExplainArgs {
 }
 
 #[derive(Args)]
-#[command(after_help = "Example:\n  rembrandt add-label model.rmb examples.txt --name game::go -o new.rmb")]
+#[command(after_help = "Example:\n  rembrandt add-label model.model examples.txt --name game::go -o new.model")]
 pub struct AddLabelArgs {
     /// Model file
     pub model: PathBuf,
@@ -237,8 +237,8 @@ pub struct AddLabelArgs {
 
 #[derive(Args)]
 #[command(
-    after_help = "Example:\n  rembrandt shortlist model.rmb train.txt.zst -o faster.rmb\n  rembrandt shortlist model.rmb \
-                  train.txt.zst --held-out valid.txt.zst -o faster.rmb"
+    after_help = "Example:\n  rembrandt shortlist model.model train.txt.zst -o faster.model\n  rembrandt shortlist model.model \
+                  train.txt.zst --held-out valid.txt.zst -o faster.model"
 )]
 pub struct ShortlistArgs {
     /// Model file

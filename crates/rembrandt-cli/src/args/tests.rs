@@ -39,7 +39,7 @@ fn rows_are_divided_when_asked_for_or_by_the_preset() {
 #[test]
 fn every_option_reaches_its_parameter() {
     let params = embed(
-        "-k 1 --passes 2 --oversample 3 --spread 0.5 --ridge 4 --ridge-convention authors --cg-steps 5 --tolerance 6 \
+        "-k 1 --passes 2 --oversample 3 --random-fraction 0.5 --ridge 4 --ridge-convention authors --cg-steps 5 --tolerance 6 \
          --preconditioner none --solver direct --bias --center --projection-ridge 7 --projection-steps 8 \
          --projection-tolerance 9 --panel 10 --seed 11",
     )
@@ -49,7 +49,7 @@ fn every_option_reaches_its_parameter() {
         k: 1,
         passes: 2,
         oversample: 3,
-        spread: 0.5,
+        random_fraction: 0.5,
         ridge: 4.0,
         ridge_convention: RidgeConvention::Authors,
         cg_steps: 5,
@@ -72,7 +72,7 @@ fn help_tells_the_real_defaults() {
         ("k", defaults.k as f64),
         ("passes", defaults.passes as f64),
         ("oversample", defaults.oversample as f64),
-        ("spread", defaults.spread),
+        ("random_fraction", defaults.random_fraction),
         ("ridge", defaults.ridge),
         ("cg_steps", defaults.cg_steps as f64),
         ("tolerance", defaults.tolerance),

@@ -18,10 +18,10 @@ use crate::memory::parse_size;
 
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  rembrandt train train.txt.gz -o model.rmb\n  rembrandt train articles.csv --text \
-                        --label-separator ';' -o model.rmb\n  rembrandt train train.rmb -k 300 --ridge 4 --no-tune -o model.rmb\n  rembrandt \
-                        train train.rmb -o model.rmb --resume  # again after a kill: goes on\n  rembrandt train train.rmb \
-                        --fast -o model.rmb  # a million examples in a minute or two"
+    after_help = "Examples:\n  rembrandt train train.txt.gz -o tags.model\n  rembrandt train articles.csv --text \
+                        --label-separator ';' -o tags.model\n  rembrandt train train.rmb -k 300 --tune 10m -o tags.model\n  rembrandt \
+                        train train.rmb -o tags.model --resume  # again after a kill: goes on\n  rembrandt train --method \
+                        fastxml --help  # the options of another method"
 )]
 pub struct TrainArgs {
     /// Training data: text, plain or compressed with gzip or zstd, - for standard input, or a cache file; with --text,
@@ -42,7 +42,7 @@ pub struct TrainArgs {
     /// Store the large matrices in half the space (bfloat16), at the price of two or three digits
     #[arg(long)]
     pub compact: bool,
-    /// Keep finished pieces in FILE.partial and go on from those that are there: the same command again, after a kill,
+    /// Keep checkpoints in FILE.partial and go on from those that are there: the same command again, after a kill,
     /// loses little (a panel of columns, a block of labels, a few steps of a head, a tree of fastxml) and writes the same
     /// bytes. Other data or parameters are refused; the folder is removed in the end
     #[arg(long)]
@@ -99,13 +99,6 @@ pub struct HeadArgs {
     /// [default: all, or 1024 where that would take ten minutes or more]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     sampled_labels: Option<u64>,
-    /// How much of the least-squares score to add [default: chosen]
-    #[arg(long, value_name = "NUMBER")]
-    blend: Option<f32>,
-    /// How much of what single features say of labels to add; 0 for none [default: chosen where there are more than
-    /// 20,000 examples, else none]
-    #[arg(long, value_name = "GAIN", allow_negative_numbers = true)]
-    evidence: Option<f32>,
     /// Random features between the embedding and the head: gaussian, cauchy, matern3 or matern5, quasi- before it for
     /// evenly spread ones, and their number; or none [default: chosen]
     #[arg(long, value_name = "KERNEL:COUNT", value_parser = parse_features)]
@@ -116,19 +109,16 @@ pub struct HeadArgs {
     /// Parts for cross-fitting; 0 trains the head on what the projection has already seen [default: 3]
     #[arg(long, value_name = "N")]
     folds: Option<usize>,
-    /// When examples are held out, hold their near copies out with them: for data in which new examples will have no
-    /// near copy among the training examples, though these have many among themselves
+    /// When examples are held out, hold their near duplicates out with them: for data in which new examples will have
+    /// none among the training examples, though these have many among themselves
     #[arg(long)]
-    copies_together: bool,
+    group_duplicates: bool,
     /// Rank labels that tend to be forgotten higher, by the propensity model of Jain et al. (2016): wikipedia, amazon,
     /// other, or its constants
     #[arg(long, value_name = "A,B", num_args = 0..=1, require_equals = true, default_missing_value = "other",
           value_parser = parse_propensity)]
     pub propensity: Option<Propensity>,
-    /// Make no lists of likely labels: prediction then scores all labels, however many there are
-    #[arg(long)]
-    no_shortlist: bool,
-    /// File with what a mistake on each label counts, one number per line
+    /// File with the weight of each label, one number per line: what a mistake on it counts
     #[arg(long, value_name = "FILE")]
     pub label_weights: Option<PathBuf>,
 }
@@ -140,10 +130,9 @@ impl HeadArgs {
     }
 
     /// Which options were given, of those that ls has no use for.
-    fn for_heads(&self) -> [(&'static str, bool); 4] {
+    fn for_heads(&self) -> [(&'static str, bool); 3] {
         [
             ("head_ridge", self.head_ridge.is_some()),
-            ("blend", self.blend.is_some()),
             ("folds", self.folds.is_some()),
             ("sampled_labels", self.sampled_labels.is_some()),
         ]
@@ -166,22 +155,14 @@ impl HeadArgs {
     }
 }
 
-/// What is chosen on held-out examples.
+/// What is searched for on held-out examples.
 #[derive(Args)]
 #[command(next_help_heading = "Tuning")]
 pub struct TuningArgs {
-    /// Time for choosing what was not given: dimensions, ridge, strength of the head; 0s tries nothing where there are more
-    /// than 200,000 examples, or 20,000 with ls
-    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "10m")]
-    budget: Duration,
-    /// Choose nothing, use the defaults: 256 dimensions, and a head on h itself unless --random-features asks for some
-    #[arg(long, conflicts_with = "budget")]
-    no_tune: bool,
-    /// The quickest good model, for very many examples and labels: 300 dimensions unless -k says otherwise, random ones
-    /// where there are four times as many labels, and least squares beside what single features say; the usual head for
-    /// 20,000 examples or fewer, or where another option needs one. Nothing is tried but how much each part counts
-    #[arg(long, conflicts_with_all = ["budget", "no_tune", "preset"])]
-    pub fast: bool,
+    /// Search for better settings on held-out examples for so long, such as 10m: dimensions, ridge, strength of the head,
+    /// random features. The result then depends on the speed of the machine
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    tune: Option<Duration>,
 }
 
 impl TrainArgs {
@@ -190,27 +171,21 @@ impl TrainArgs {
         self.head.head.0.or(method::own_head(method))
     }
 
-    /// Whether the model shall be made fast, and nothing that was given needs a head on h.
-    pub fn leaves_head_out(&self) -> bool {
+    /// Whether nothing was given that asks for one of the paper's systems, or for a search.
+    pub fn is_default(&self, method: Method) -> bool {
         let head = &self.head;
-        let needs_one = head.for_heads().iter().any(|(_, given)| *given)
-            || head.evidence == Some(0.0)
+        let asks_for_a_head = head.for_heads().iter().any(|(_, given)| *given)
+            || head.head.0.is_some()
             || head.propensity.is_some()
             || head.label_weights.is_some()
-            || head.random_features.is_some_and(|features| features.0.is_some());
-        self.tuning.fast && !needs_one
+            || head.random_features.is_some();
+        method == Method::Rembrandt && self.tuning.tune.is_none() && !self.params.as_published() && !asks_for_a_head
     }
 
     /// The first option that would have no effect beside the others, with an embedding.
     pub fn useless(&self, method: Method) -> Option<(&'static str, String)> {
         let (folds, atoms) = (self.head.folds.is_some(), self.head.atoms.is_some());
         let given = [&self.params.given()[..], &[("folds", folds), ("atoms", atoms)]].concat();
-        if self.tuning.fast && method != Method::Rembrandt {
-            return Some(("fast", format!("is for the method rembrandt, and this is {}: leave it out", method.name())));
-        }
-        if self.tuning.fast && self.params.as_published() {
-            return Some(("fast", "is not the procedure of the paper: leave it out, or leave out --solver".to_owned()));
-        }
         let for_heads = || self.head.useless(self.head_kind(method)).map(|(name, reason)| (name, reason.to_owned()));
         method::useless(method, &given).or_else(for_heads)
     }
@@ -233,9 +208,8 @@ impl TrainArgs {
         let head = &self.head;
         params.folds = head.folds.unwrap_or(params.folds);
         params.atoms = head.atoms;
-        params.group_duplicates = head.copies_together;
+        params.group_duplicates = head.group_duplicates;
         params.propensity = head.propensity;
-        params.shortlist = params.shortlist.filter(|_| !head.no_shortlist);
         params.features = head.random_features.and_then(|given| given.0);
         params.logistic.ridge = head.head_ridge.unwrap_or(params.logistic.ridge);
         let sampled = |labels| Sampled { labels, ..Sampled::new(kind.loss()) };
@@ -243,36 +217,33 @@ impl TrainArgs {
         params.descent.ridge = head.head_ridge.unwrap_or(params.descent.ridge);
         params.descent.epochs = head.epochs.unwrap_or(params.descent.epochs);
         params.descent.seed = params.embedding.seed;
-        params.blend = head.blend.unwrap_or(params.blend);
-        params.evidence = head.evidence.unwrap_or(params.evidence);
         if let Some((features, bandwidth)) = params.features.as_mut().zip(head.bandwidth) {
             features.bandwidth = bandwidth;
         }
         if let Some(features) = &mut params.features {
             features.seed = params.embedding.seed;
         }
-        let fast = self.tuning.fast;
-        if fast {
+        let default = self.is_default(method);
+        if default {
             params = params.fast(shape);
-            params.embedding.spread = self.params.spread.unwrap_or(params.embedding.spread);
+            params.embedding.random_fraction = self.params.random_fraction.unwrap_or(params.embedding.random_fraction);
         }
-        let tuning = match self.tuning.no_tune {
-            true => Tuning::off(),
-            false => Tuning {
-                budget: if fast { Duration::ZERO } else { self.tuning.budget },
+        let tuning = match self.tuning.tune {
+            None => Tuning { blend: default, ranker: default, ..Tuning::off() },
+            Some(budget) => Tuning {
+                budget,
                 k: params.k.is_none(),
-                ridge: params.ridge.is_none() && !fast,
+                ridge: params.ridge.is_none(),
                 // What a preset or the paper's procedure is asked for is not to be replaced.
-                spread: self.params.spread.is_none() && !self.params.as_published() && !fast,
-                strength: head.head_ridge.is_none() && !fast,
-                blend: head.blend.is_none(),
-                ranker: head.evidence.is_none() && !self.params.as_published(),
+                random_fraction: self.params.random_fraction.is_none() && !self.params.as_published(),
+                strength: head.head_ridge.is_none(),
+                blend: true,
+                ranker: !self.params.as_published(),
                 // A ridge is meant for the one or the other, and sampled labels for h itself.
                 features: head.random_features.is_none()
                     && head.head_ridge.is_none()
-                    && head.sampled_labels.is_none()
-                    && !fast,
-                bandwidth: head.bandwidth.is_none() && !fast,
+                    && head.sampled_labels.is_none(),
+                bandwidth: head.bandwidth.is_none(),
             },
         };
         (params, tuning)
@@ -313,10 +284,10 @@ pub struct FeatureArgs {
     /// Keep capital letters apart from small ones
     #[arg(long, requires = "text")]
     keep_case: bool,
-    /// Multiply features that are numbers already with their inverse document frequency
+    /// Multiply sparse features by their inverse document frequency (tf-idf)
     #[arg(long, conflicts_with = "text")]
     pub tfidf: bool,
-    /// Scale examples whose features are numbers already to length 1
+    /// Scale rows of sparse features to length 1
     #[arg(long, conflicts_with = "text")]
     pub normalize: bool,
 }

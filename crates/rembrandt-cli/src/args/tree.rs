@@ -5,7 +5,7 @@ use rembrandt::tree::{Affinity, Smoothing, TreeMethod, TreeParams};
 use rembrandt::{Error, Result};
 use serde_json::{Value, json};
 
-use super::{TrainArgs, choice};
+use super::{TrainArgs, Typed, choice, method};
 
 /// Parameters of trees. Whatever is not given is the default of the library.
 #[derive(Args, Default)]
@@ -115,8 +115,8 @@ impl TrainArgs {
     pub fn tree_params(&self, method: TreeMethod) -> Result<TreeParams> {
         let Value::Object(mut fields) = json!(TreeParams::new(method)) else { unreachable!("parameters are a struct") };
         let name = json!(method).as_str().unwrap_or_default().to_owned();
-        let means = |option: &str| fields.contains_key(if option == "scale_rows" { "row_scale" } else { option });
-        if let Some(typed) = self.typed.iter().find(|typed| typed.is_special() && !means(&typed.name)) {
+        let useless = |typed: &&Typed| !method::of_trees(method, &typed.name, typed.heading.as_deref());
+        if let Some(typed) = self.typed.iter().find(useless) {
             let reason = format!("--{} means nothing to {name}: leave it out", typed.name.replace('_', "-"));
             return Err(Error::Data(if typed.name == "k" { reason.replacen("--", "-", 1) } else { reason }));
         }

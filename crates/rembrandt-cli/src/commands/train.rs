@@ -86,7 +86,7 @@ fn embed(method: Method, task: Task<'_>, display: &mut Display) -> anyhow::Resul
     let Task { args, data, preprocessing, limit } = task;
     let kind = match args.head_kind(method) {
         Some(kind) => kind,
-        None if args.leaves_head_out() => HeadKind::fast(data)?,
+        None if args.is_default(method) => HeadKind::fast(data)?,
         None => HeadKind::suited(data)?,
     };
     if let Some((name, reason)) = args.useless_head(kind) {
@@ -127,7 +127,7 @@ fn embed(method: Method, task: Task<'_>, display: &mut Display) -> anyhow::Resul
     let (model, resume) = resume.check(trained, display)?;
     let (params, report) = (TrainParams::deserialize(model.params())?, TrainReport::deserialize(model.report())?);
     if report.cut_short {
-        display.note("the time for tuning was over before the search was: --budget gives it more");
+        display.note("the time for tuning was over before the search was: a longer --tune gives it more");
     }
     let model = if args.compact { model.compact() } else { model };
     model.save(&args.output)?;
@@ -299,7 +299,7 @@ fn rows_of(params: &TrainParams, report: &TrainReport) -> Vec<(&'static str, Str
     let ridge = params.ridge.map_or_else(String::new, |ridge| format!(", ridge {}", short(ridge)));
     let mut rows = vec![
         ("method", params.method.name().to_owned()),
-        ("embedding", format!("{}{ridge}{}", count(k, "dimension"), spread(params.embedding.spread))),
+        ("embedding", format!("{}{ridge}{}", count(k, "dimension"), random(params.embedding.random_fraction))),
         ("head", head(params)),
         ("held out", estimate(&report.held_out)),
     ];
@@ -343,7 +343,7 @@ pub(super) fn shortlist(report: &ShortlistReport) -> (&'static str, String) {
 }
 
 /// How many dimensions are random, if any.
-fn spread(share: f64) -> String {
+fn random(share: f64) -> String {
     if share > 0.0 { format!(", {} % of them random", short(100.0 * share)) } else { String::new() }
 }
 
@@ -400,8 +400,8 @@ pub(super) fn tried(tried: &[Tried]) -> Vec<(&'static str, String)> {
             .map_or_else(String::new, |f| format!(", {} random features of bandwidth {}", f.count, short(f.bandwidth)));
         let [p1, p3, p5] = [t.held_out.p1, t.held_out.p3, t.held_out.p5].map(|v| 100.0 * v);
         let (ridge, blend) = (short(t.ridge), short(t.blend.into()));
-        let (k, spread) = (t.k, spread(t.spread));
-        ("tried", format!("k {k}{spread}, ridge {ridge}{head}, blend {blend}{width}: {p1:.1} {p3:.1} {p5:.1}"))
+        let (k, random) = (t.k, random(t.random_fraction));
+        ("tried", format!("k {k}{random}, ridge {ridge}{head}, blend {blend}{width}: {p1:.1} {p3:.1} {p5:.1}"))
     };
     tried.iter().map(line).collect()
 }
