@@ -154,8 +154,8 @@ impl Preset {
         }
     }
 
-    /// What the authors divided each row of features by: for LSHTC by its word count. [`Scaled`](crate::data::Scaled)
-    /// data are for the caller to make, the parameters know nothing of them.
+    /// What the authors divided each row of features by: for LSHTC by its word count. Dividing is for the
+    /// caller to do, with [`View::scale_rows`](crate::data::View::scale_rows); the parameters know nothing of it.
     pub fn row_scale(self) -> RowScale {
         match self {
             Preset::Lshtc => RowScale::Sum,

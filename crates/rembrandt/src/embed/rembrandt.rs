@@ -24,8 +24,8 @@ use super::operator::{Operator, Tally};
 use super::params::{Rembrandt, Solver};
 use super::regression::{Gram, Problem, Regression};
 use super::report::Embedding;
-use crate::data::bias_center::{Adapted, Change, weighted_sum};
-use crate::data::{Examples, Moments, Occurring, Side};
+use crate::data::bias_center::weighted_sum;
+use crate::data::{ActiveLabels, BiasCenter, Examples, Moments, Side};
 use crate::linalg::cg::Stop;
 use crate::linalg::matrix::{Matrix, Spare};
 use crate::linalg::orth::{self, Thin};
@@ -81,12 +81,12 @@ impl Rembrandt {
     /// take the places of the first random ones, so that fewer passes do.
     pub fn fit_from(&self, start: Option<&Matrix>, data: &dyn Examples, run: &mut Run<'_>) -> Result<Embedding> {
         self.check_start(start, data)?;
-        let Some(occurring) = self.occurring(data)? else {
+        let Some(active) = self.active_labels(data)? else {
             return self.fit_all(start, data, run);
         };
-        let start = start.map(|start| occurring.select(start));
-        let mut embedding = self.fit_all(start.as_ref(), &occurring, run)?;
-        embedding.labels = occurring.expand(&embedding.labels);
+        let start = start.map(|start| active.select(start));
+        let mut embedding = self.fit_all(start.as_ref(), &*active.restrict(data)?, run)?;
+        embedding.labels = active.expand(&embedding.labels);
         embedding.report.shape = data.shape();
         Ok(embedding)
     }
@@ -109,11 +109,11 @@ impl Rembrandt {
     /// The embedding of the labels alone, without projection, spectrum and report, for whoever needs no more.
     pub fn fit_labels(&self, start: Option<&Matrix>, data: &dyn Examples, run: &mut Run<'_>) -> Result<Matrix> {
         self.check_start(start, data)?;
-        let Some(occurring) = self.occurring(data)? else {
+        let Some(active) = self.active_labels(data)? else {
             return self.fit_all_labels(start, data, run);
         };
-        let start = start.map(|start| occurring.select(start));
-        Ok(occurring.expand(&self.fit_all_labels(start.as_ref(), &occurring, run)?))
+        let start = start.map(|start| active.select(start));
+        Ok(active.expand(&self.fit_all_labels(start.as_ref(), &*active.restrict(data)?, run)?))
     }
 
     fn fit_all_labels(&self, start: Option<&Matrix>, data: &dyn Examples, run: &mut Run<'_>) -> Result<Matrix> {
@@ -127,17 +127,17 @@ impl Rembrandt {
         )
     }
 
-    /// The examples without the labels that never occur, whose rows of the embedding are zero. Where these matrices are
-    /// tall because labels are many, and not because many occur, this saves most of the dense algebra.
+    /// The labels to fit, when some are active and some are not: those that never occur have zero rows in the embedding.
+    /// Where labels are many and examples few, leaving them out saves most of the dense algebra.
     ///
-    /// Not where a solver is asked for by name that has a row for each label, as the published one, nor for random
-    /// dimensions, which are for all labels; and where k is more than the labels that occur, a basis takes the others too.
-    fn occurring<'a>(&self, data: &'a dyn Examples) -> Result<Option<Occurring<'a>>> {
+    /// Not for a solver that is asked for by name and has a row for each label, as the published one; not for random
+    /// dimensions, which are for all labels; and not for a k above the active labels, where a basis takes the others too.
+    fn active_labels(&self, data: &dyn Examples) -> Result<Option<ActiveLabels>> {
         let few_pass = matches!(self.solver, Solver::Auto | Solver::FewPass);
         if !few_pass || self.leading() < self.k {
             return Ok(None);
         }
-        Ok(data.occurring()?.filter(|occurring| occurring.shape().c >= self.k))
+        Ok(data.active_labels()?.filter(|active| active.len() >= self.k))
     }
 
     fn check_start(&self, start: Option<&Matrix>, data: &dyn Examples) -> Result<()> {
@@ -161,8 +161,8 @@ impl Rembrandt {
         run: &mut Run<'_>,
         f: impl FnOnce(&Problem<'_>, &Operator<'_>, &mut Run<'_>) -> Result<T>,
     ) -> Result<T> {
-        let adapted = adapt(self, original)?;
-        let data = adapted.as_ref().map_or(original, |a| a as &dyn Examples);
+        let corrected = corrected(self, original)?;
+        let data = corrected.as_ref().map_or(original, |examples| examples as &dyn Examples);
         let (shape, x) = (data.shape(), data.moments(Side::X)?);
         check_range(&x)?;
         let direct = prefers_direct(self, shape, x.entries);
@@ -289,11 +289,11 @@ pub(super) struct Found {
 }
 
 /// The examples as the parameters want them seen, when that is not as they are.
-fn adapt<'a>(params: &Rembrandt, data: &'a dyn Examples) -> Result<Option<Adapted<'a>>> {
+fn corrected<'a>(params: &Rembrandt, data: &'a dyn Examples) -> Result<Option<BiasCenter<&'a dyn Examples>>> {
     Ok(match (params.center, params.bias) {
         // Centred data have no use for a constant feature: it would be 0.
-        (true, _) => Some(Adapted::new(data, Change::Center)?),
-        (false, true) => Some(Adapted::new(data, Change::Constant)?),
+        (true, _) => Some(BiasCenter::centered(data)?),
+        (false, true) => Some(BiasCenter::bias(data)?),
         (false, false) => None,
     })
 }
