@@ -23,11 +23,10 @@
 //! Of the nine products with X or Xᵀ six are with YᵀWX or its transpose, which is made once where examples have one label
 //! each ([`LabelFeatureProduct`](crate::data::LabelFeatureProduct)).
 
-use super::basis::{Basis, pass_name};
 use super::operator::Operator;
 use super::params::Rembrandt;
+use super::range_finder::{Basis, Found, completed, pass_name, top_left};
 use super::regression::{Problem, Regression};
-use super::rembrandt::{Found, completed, top_left};
 use crate::linalg::cg::Stop;
 use crate::linalg::kernels::columns::{add_multiple, copy, dot, sweep};
 use crate::linalg::matrix::Matrix;

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::data::RowScale;
+use crate::linalg::cg::Stop;
 use crate::{Error, Result, Shape};
 
 /// A d×d matrix is never written down for this many features or more.
@@ -234,6 +235,20 @@ impl Rembrandt {
             return Err(Error::parameter("panel", "at least one column must be solved at a time"));
         }
         Ok(())
+    }
+
+    /// The embedding's own stopping rule.
+    pub(super) fn stop(&self) -> Stop {
+        Stop { steps: self.cg_steps, tolerance: self.tolerance }
+    }
+
+    /// Ridge and stopping rule of the projection, if they are not those of the embedding.
+    pub(super) fn own_projection(&self) -> Option<(f64, Stop)> {
+        let params = &self.projection;
+        let ridge = params.ridge.unwrap_or(self.ridge);
+        let steps = params.cg_steps.unwrap_or(self.cg_steps);
+        let stop = Stop { steps, tolerance: params.tolerance.unwrap_or(self.tolerance) };
+        (ridge != self.ridge || stop != self.stop()).then_some((ridge, stop))
     }
 
     /// Dimensions that the range finder finds; those after them are random.

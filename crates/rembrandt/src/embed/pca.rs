@@ -11,10 +11,9 @@
 //!
 //! As nothing of h was fitted to labels, training examples are as new to it as any others.
 
-use super::method::mean;
+use super::moments::{check_range, mean};
 use super::params::Rembrandt;
 use super::principal::{Principal, principal};
-use super::rembrandt::check_range;
 use super::report::{Embedding, Report};
 use crate::data::bias_center::weighted_sum;
 use crate::data::{BiasCenter, Examples, Side};

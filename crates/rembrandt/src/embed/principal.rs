@@ -5,9 +5,8 @@
 //!
 //! 1. N. Halko, P.-G. Martinsson, J. A. Tropp: Finding structure with randomness. SIAM Review 53(2), 2011.
 
-use super::basis::Basis;
 use super::params::Rembrandt;
-use super::rembrandt::{next_basis, top_left};
+use super::range_finder::{Basis, next_basis, top_left};
 use crate::data::{BiasCenter, Examples, Side};
 use crate::linalg::matrix::Matrix;
 use crate::{Result, Run};
