@@ -231,10 +231,10 @@ fn finding_and_placing_is_fitting() {
         let embedder = Embedder::new(method, thorough(5, 1.0));
         let run = &mut Run::default();
         let basis = embedder.find(None, &data, run).unwrap();
-        let placed = embedder.place(&data, &basis, run).unwrap();
+        let projected = embedder.project(&data, &basis, run).unwrap();
         let (embedding, means) = embedder.fit_from(None, &data, run).unwrap();
-        assert_eq!((placed.labels, placed.projection), (embedding.labels, embedding.projection), "{method:?}");
-        assert_eq!((placed.intercept, placed.means), (embedding.intercept, means));
+        assert_eq!((projected.labels, projected.projection), (embedding.labels, embedding.projection), "{method:?}");
+        assert_eq!((projected.intercept, projected.means), (embedding.intercept, means));
     }
 }
 

@@ -6,7 +6,7 @@
 mod common;
 
 use common::{Oracle, Problem, captured, oracle, planted, sparse};
-use rembrandt::data::{Dataset, RowScale, Scaled};
+use rembrandt::data::{Dataset, RowScale};
 use rembrandt::embed::{Preconditioner, ProjectionParams, RidgeConvention, Solver};
 use rembrandt::{Embedding, Matrix, Rembrandt, Run};
 
@@ -214,7 +214,7 @@ fn divided_rows_equal_rows_divided_beforehand() {
         let divided = Problem::new(300, 40, 30, |i, j| problem.x[(i, j)] / size(i), |i, j| problem.y[(i, j)]);
         for (center, bias) in [(false, false), (true, false), (false, true)] {
             let params = Rembrandt { center, bias, ridge: 0.1, ..thorough(6) };
-            let found = params.fit(&Scaled::new(&data, scale).unwrap(), &mut Run::default()).unwrap();
+            let found = params.fit(&data.view().scale_rows(scale).unwrap(), &mut Run::default()).unwrap();
             let expected = fit(&params, &divided);
             assert!((found.report.rho / expected.report.rho - 1.0).abs() < 1e-6);
             assert!((found.report.energy / expected.report.energy - 1.0).abs() < 1e-4);

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use indicatif::BinaryBytes;
-use rembrandt::data::{Dataset, RowScale, Scaled};
+use rembrandt::data::{Dataset, RowScale};
 use rembrandt::embed::{Preconditioner, Solver, energy_dimension, energy_memory};
 use rembrandt::{Checkpoints, EmbeddingFile, Error, Examples, Rembrandt, Run, Shape, Side};
 use serde_json::{Value, json};
@@ -54,7 +54,7 @@ pub fn run(args: &EmbedArgs) -> anyhow::Result<()> {
     params.check(data.shape())?;
     let row_scale = args.params.row_scale();
     let estimate = fit_memory(&mut params, !args.params.has_panel(), row_scale, &data, limit)?;
-    let examples = Scaled::new(&data, row_scale)?;
+    let examples = data.view().scale_rows(row_scale)?;
     let asked = args.params.params().panel;
     let narrow =
         if params.panel < asked { format!(", with {} columns at a time", params.panel) } else { String::new() };
@@ -190,7 +190,7 @@ fn fit_memory(
 /// Memory that the work takes besides the data.
 fn working(params: &Rembrandt, data: &Dataset) -> u64 {
     let few_pass = matches!(params.solver, Solver::Auto | Solver::FewPass);
-    params.memory(data.shape()).saturating_add(if few_pass { data.meetings_memory() } else { 0 })
+    params.memory(data.shape()).saturating_add(if few_pass { data.label_feature_product_memory() } else { 0 })
 }
 
 /// The refusal, with advice that would help.

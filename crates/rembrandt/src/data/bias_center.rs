@@ -1,4 +1,4 @@
-//! A constant feature and the mean shift, as rank-one corrections of any [`Examples`].
+//! [`BiasCenter`]: a constant feature or the mean shift, as a rank-one correction of any [`Examples`].
 //!
 //! Both would make sparse data dense. Instead their share of a product is computed from the column sums alone:
 //! with m_A = Aᵀw the weighted column sums of A,
@@ -8,33 +8,59 @@
 
 use rayon::prelude::*;
 
-use super::{Examples, Moments, Shape, Side};
+use super::{ActiveLabels, Examples, Moments, Shape, Side};
 use crate::Result;
 use crate::linalg::matrix::{MatMut, MatRef};
 
 /// Rows whose share of a sum is added up before it joins the others: fixed, so that sums do not depend on threads.
 const BLOCK: usize = 4096;
 
-/// What to change about the examples.
+/// What is changed about the examples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Change {
-    /// Append a feature that is 1 in every example.
-    Constant,
-    /// Subtract the column means of both sides.
+enum Correction {
+    /// A feature that is 1 in every example is appended.
+    Bias,
+    /// The column means of both sides are subtracted.
     Center,
 }
 
-/// Examples with a [`Change`].
-pub(crate) struct Adapted<'a> {
-    inner: &'a dyn Examples,
-    change: Change,
+/// Examples with a constant feature, or with the means of all columns subtracted.
+///
+/// ```
+/// use rembrandt::data::{Dataset, Rows};
+/// use rembrandt::{Examples, Side};
+///
+/// let mut rows = Rows::new();
+/// for value in [1.0, 3.0] {
+///     rows.x.push(0, value);
+///     rows.x.end_row();
+///     rows.y.end_row();
+/// }
+/// let data = Dataset::from_rows(&rows, 1, 1)?;
+/// assert_eq!(data.view().bias()?.moments(Side::X)?.sum, [4.0, 2.0]);
+/// assert_eq!(data.view().centered()?.moments(Side::X)?.square, [2.0]);
+/// # Ok::<(), rembrandt::Error>(())
+/// ```
+pub struct BiasCenter<E> {
+    inner: E,
+    correction: Correction,
     x: Moments,
     y: Moments,
 }
 
-impl<'a> Adapted<'a> {
-    pub fn new(inner: &'a dyn Examples, change: Change) -> Result<Adapted<'a>> {
-        Ok(Adapted { inner, change, x: inner.moments(Side::X)?, y: inner.moments(Side::Y)? })
+impl<E: Examples> BiasCenter<E> {
+    /// Appends a feature that is 1 in every example.
+    pub fn bias(inner: E) -> Result<BiasCenter<E>> {
+        BiasCenter::new(inner, Correction::Bias)
+    }
+
+    /// Subtracts the means of the columns, of features and labels both.
+    pub fn centered(inner: E) -> Result<BiasCenter<E>> {
+        BiasCenter::new(inner, Correction::Center)
+    }
+
+    fn new(inner: E, correction: Correction) -> Result<BiasCenter<E>> {
+        Ok(BiasCenter { correction, x: inner.moments(Side::X)?, y: inner.moments(Side::Y)?, inner })
     }
 
     fn side(&self, side: Side) -> &Moments {
@@ -45,10 +71,10 @@ impl<'a> Adapted<'a> {
     }
 }
 
-impl Examples for Adapted<'_> {
+impl<E: Examples> Examples for BiasCenter<E> {
     fn shape(&self) -> Shape {
         let shape = self.inner.shape();
-        Shape { d: shape.d + usize::from(self.change == Change::Constant), ..shape }
+        Shape { d: shape.d + usize::from(self.correction == Correction::Bias), ..shape }
     }
 
     fn cross(&self, a: Side, b: Side, z: MatRef<'_>, mut out: MatMut<'_>) -> Result<()> {
@@ -56,13 +82,13 @@ impl Examples for Adapted<'_> {
         let (a_width, b_width) = (inner.width(a), inner.width(b));
         let z_inner = MatRef::new(b_width, z.cols(), z.stride(), z.as_slice());
         let weight = self.x.weight;
-        // Shared by both changes: m_Bᵀ z.
+        // Shared by both corrections: m_Bᵀ z.
         let mut sums = weighted_sum(&self.side(b).sum, z_inner);
         let (out_inner, mut extra) = out.reborrow().split_rows_at(a_width);
         let mut out_inner = out_inner;
         self.inner.cross(a, b, z_inner, out_inner.reborrow())?;
-        match self.change {
-            Change::Constant => {
+        match self.correction {
+            Correction::Bias => {
                 let constant: Vec<f64> = match b {
                     Side::X => z.row(b_width).iter().map(|v| f64::from(*v)).collect(),
                     Side::Y => vec![0.0; z.cols()],
@@ -75,7 +101,7 @@ impl Examples for Adapted<'_> {
                     extra.row_mut(0).iter_mut().zip(&sums).for_each(|(o, s)| *o = *s as f32);
                 }
             }
-            Change::Center => {
+            Correction::Center => {
                 let scale = if weight > 0.0 { -1.0 / weight } else { 0.0 };
                 sums.iter_mut().for_each(|s| *s *= scale);
                 add_outer(out_inner, &self.side(a).sum, &sums);
@@ -90,15 +116,15 @@ impl Examples for Adapted<'_> {
         let (weight, sums) = (self.x.weight, weighted_sum(&self.x.sum, z_inner));
         let mut squares = self.inner.squares(z_inner)?;
         for (j, (square, sum)) in squares.iter_mut().zip(sums).enumerate() {
-            match self.change {
+            match self.correction {
                 // Σw·(xᵀz + t)², with t what z has for the constant.
-                Change::Constant => {
+                Correction::Bias => {
                     let t = f64::from(z.row(d)[j]);
                     *square += t * (2.0 * sum + weight * t);
                 }
                 // Rounding may leave a combination that is constant with a variance just below zero.
-                Change::Center if weight > 0.0 => *square = (*square - sum * sum / weight).max(0.0),
-                Change::Center => {}
+                Correction::Center if weight > 0.0 => *square = (*square - sum * sum / weight).max(0.0),
+                Correction::Center => {}
             }
         }
         Ok(squares)
@@ -106,13 +132,13 @@ impl Examples for Adapted<'_> {
 
     fn moments(&self, side: Side) -> Result<Moments> {
         let mut moments = self.side(side).clone();
-        match self.change {
-            Change::Constant if side == Side::X => {
+        match self.correction {
+            Correction::Bias if side == Side::X => {
                 moments.sum.push(moments.weight);
                 moments.square.push(moments.weight);
             }
-            Change::Constant => {}
-            Change::Center => {
+            Correction::Bias => {}
+            Correction::Center => {
                 let weight = moments.weight;
                 for (sum, square) in moments.sum.iter_mut().zip(&mut moments.square) {
                     if weight > 0.0 {
@@ -124,6 +150,11 @@ impl Examples for Adapted<'_> {
             }
         }
         Ok(moments)
+    }
+
+    /// Those of the examples: neither correction makes anything of a column of zeros.
+    fn active_labels(&self) -> Result<Option<ActiveLabels>> {
+        self.inner.active_labels()
     }
 }
 

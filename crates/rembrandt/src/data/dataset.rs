@@ -3,8 +3,9 @@
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::Mutex;
 
 use rayon::prelude::*;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
@@ -13,7 +14,7 @@ use super::cache::{Cache, CacheWriter};
 use super::chunk::{CHUNK_ROWS, Chunk, ChunkBuilder};
 use super::formats::{self, ReadOptions};
 use super::names::Names;
-use super::{Examples, Meetings, Moments, Occurring, Rows, Shape, Side};
+use super::{ActiveLabels, Examples, LabelFeatureProduct, Moments, Rows, Shape, Side, View};
 use crate::linalg::csr::{Csr, CsrRef};
 use crate::linalg::kernels::{self, Scratch};
 use crate::linalg::matrix::{MatMut, MatRef, Matrix};
@@ -41,8 +42,8 @@ pub struct Dataset {
     shape: Shape,
     store: Store,
     names: Names,
-    /// Intermediate products, kept between calls. Never locked while multiplying: a thread of the pool that waits for
-    /// its share of one product may pick up another product of the same data.
+    /// Buffers for intermediate products, kept between calls. Never locked while multiplying: a thread of the pool that
+    /// waits for its share of one product may pick up another product of the same data.
     scratch: Mutex<Scratch>,
 }
 
@@ -250,8 +251,13 @@ impl Dataset {
         Ok(Some(weights))
     }
 
+    /// The data as algorithms see them, to be changed without a copy: other weights, some of the rows, divided rows.
+    pub fn view(&self) -> View<'_> {
+        View::new(self)
+    }
+
     /// X z, one row for each example. A projection that was fitted to divided rows wants
-    /// [`Scaled::gather_features`](super::Scaled::gather_features) instead.
+    /// [`View::gather_features`](super::View::gather_features) instead.
     pub fn gather_features(&self, z: MatRef<'_>) -> Result<Matrix> {
         assert_eq!(z.rows(), self.shape.d, "z needs a row for every feature");
         let mut out = Matrix::zeros(self.shape.n, z.cols());
@@ -311,8 +317,13 @@ impl Dataset {
         Ok(blocks)
     }
 
-    fn lock_scratch(&self) -> MutexGuard<'_, Scratch> {
-        self.scratch.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    /// Runs `f` with the buffers for intermediate products.
+    pub(super) fn with_scratch<T>(&self, f: impl FnOnce(&mut Scratch) -> T) -> T {
+        let lock = || self.scratch.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut scratch = std::mem::take(&mut *lock());
+        let result = f(&mut scratch);
+        *lock() = scratch;
+        result
     }
 
     pub(super) fn for_each_chunk(&self, mut f: impl FnMut(Chunk<'_>) -> Result<()>) -> Result<()> {
@@ -346,133 +357,27 @@ impl Examples for Dataset {
     }
 
     fn cross(&self, a: Side, b: Side, z: MatRef<'_>, out: MatMut<'_>) -> Result<()> {
-        self.cross_weighted(a, b, None, z, out)
+        self.view().cross(a, b, z, out)
     }
 
     fn squares(&self, z: MatRef<'_>) -> Result<Vec<f64>> {
-        self.squares_weighted(None, z)
+        self.view().squares(z)
     }
 
     fn moments(&self, side: Side) -> Result<Moments> {
-        self.moments_weighted(side, None)
+        self.view().moments(side)
     }
 
-    fn occurring(&self) -> Result<Option<Occurring<'_>>> {
-        Occurring::find(self, self, |_, _| None)
+    fn active_labels(&self) -> Result<Option<ActiveLabels>> {
+        self.view().active_labels()
     }
 
-    fn meetings(&self) -> Result<Option<Meetings<'_>>> {
-        Meetings::find(self, self, None, false)
-    }
-}
-
-impl Dataset {
-    /// [`Examples::cross`] with `weights` in place of the examples' own, when given.
-    pub(super) fn cross_weighted(
-        &self,
-        a: Side,
-        b: Side,
-        weights: Option<&[f32]>,
-        z: MatRef<'_>,
-        out: MatMut<'_>,
-    ) -> Result<()> {
-        self.cross_numbered(a, b, weights, None, z, out)
+    fn with_labels<'b>(&'b self, labels: &'b ActiveLabels) -> Result<Option<Box<dyn Examples + 'b>>> {
+        let view = self.view().with_labels_of_data(Cow::Borrowed(labels))?;
+        Ok(Some(Box::new(view)))
     }
 
-    /// The same with other numbers for the labels, when given: the new number of each, and how many there are. Their
-    /// order must stay.
-    pub(super) fn cross_numbered(
-        &self,
-        a: Side,
-        b: Side,
-        weights: Option<&[f32]>,
-        numbers: Option<(&[u32], usize)>,
-        z: MatRef<'_>,
-        mut out: MatMut<'_>,
-    ) -> Result<()> {
-        let shape = Shape { c: numbers.map_or(self.shape.c, |(_, count)| count), ..self.shape };
-        assert_eq!(z.rows(), shape.width(b), "z needs a row for every column of {b:?}");
-        assert_eq!(out.rows(), shape.width(a), "out needs a row for every column of {a:?}");
-        assert_eq!(z.cols(), out.cols(), "z and out must be equally wide");
-        kernels::columns::sweep([out.reborrow()], [], 0, |_, [mut out], [], _| out.fill(0.0));
-        let mut scratch = std::mem::take(&mut *self.lock_scratch());
-        let (mut at, mut left_ids, mut right_ids) = (0, Vec::new(), Vec::new());
-        let done = self.for_each_chunk(|chunk| {
-            let weights = part_of(weights, &mut at, &chunk);
-            let (mut left, mut right) = (chunk.side(a).columns, chunk.side(b).rows);
-            if let Some((numbers, _)) = numbers {
-                left.ids = if a == Side::Y { renumber(left.ids, numbers, &mut left_ids) } else { left.ids };
-                right.ids = if b == Side::Y { renumber(right.ids, numbers, &mut right_ids) } else { right.ids };
-            }
-            kernels::cross_chunk(left, right, weights, z, &mut scratch, out.reborrow());
-            Ok(())
-        });
-        *self.lock_scratch() = scratch;
-        done
+    fn label_feature_product(&self) -> Result<Option<LabelFeatureProduct>> {
+        self.view().label_feature_product()
     }
-
-    /// [`Examples::squares`] with `weights` in place of the examples' own, when given.
-    pub(super) fn squares_weighted(&self, weights: Option<&[f32]>, z: MatRef<'_>) -> Result<Vec<f64>> {
-        assert_eq!(z.rows(), self.shape.d, "z needs a row for every feature");
-        let mut scratch = std::mem::take(&mut *self.lock_scratch());
-        let (mut at, mut total) = (0, vec![0.0; z.cols()]);
-        let done = self.for_each_chunk(|chunk| {
-            let weights = part_of(weights, &mut at, &chunk);
-            kernels::add_squares(chunk.side(Side::X).rows, weights, z, &mut scratch, &mut total);
-            Ok(())
-        });
-        *self.lock_scratch() = scratch;
-        done.map(|()| total)
-    }
-
-    /// [`Examples::moments`] with `weights` in place of the examples' own, when given.
-    pub(super) fn moments_weighted(&self, side: Side, weights: Option<&[f32]>) -> Result<Moments> {
-        let width = self.shape.width(side);
-        let mut moments =
-            Moments { entries: self.nnz(side), weight: 0.0, sum: vec![0.0; width], square: vec![0.0; width] };
-        let mut at = 0;
-        self.for_each_chunk(|chunk| {
-            let weights = part_of(weights, &mut at, &chunk);
-            moments.weight += match weights {
-                Some(w) => w.iter().map(|w| f64::from(*w)).sum(),
-                None => chunk.rows() as f64,
-            };
-            let columns = chunk.side(side).columns;
-            let sums: Vec<(f64, f64)> = (0..columns.ids.len())
-                .into_par_iter()
-                .with_min_len(256)
-                .map(|i| {
-                    let (rows, values) = columns.column(i);
-                    let (mut sum, mut square) = (0.0, 0.0);
-                    for (j, row) in rows.iter().enumerate() {
-                        let weight = weights.map_or(1.0, |w| f64::from(w[usize::from(*row)]));
-                        let value = values.map_or(1.0, |v| f64::from(v[j]));
-                        sum += weight * value;
-                        square += weight * value * value;
-                    }
-                    (sum, square)
-                })
-                .collect();
-            for (id, (sum, square)) in columns.ids.iter().zip(sums) {
-                moments.sum[*id as usize] += sum;
-                moments.square[*id as usize] += square;
-            }
-            Ok(())
-        })?;
-        Ok(moments)
-    }
-}
-
-/// The new numbers of some labels.
-fn renumber<'a>(ids: &[u32], numbers: &[u32], buffer: &'a mut Vec<u32>) -> &'a [u32] {
-    buffer.clear();
-    buffer.extend(ids.iter().map(|id| numbers[*id as usize]));
-    buffer
-}
-
-/// The weights of the next chunk: from all that were given, or else its own.
-pub(super) fn part_of<'a>(weights: Option<&'a [f32]>, at: &mut usize, chunk: &Chunk<'a>) -> Option<&'a [f32]> {
-    let from = *at;
-    *at += chunk.rows();
-    weights.map_or(chunk.weights, |w| Some(&w[from..*at]))
 }

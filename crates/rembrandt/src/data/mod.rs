@@ -11,28 +11,30 @@ mod input;
 mod label_feature_product;
 mod names;
 pub(crate) mod near_duplicates;
+mod products;
 pub mod records;
-mod reweighted;
+mod row_scale;
 mod rows;
-mod scaled;
 mod texts;
 mod transpose;
+mod view;
 mod vocabulary;
 
 use crate::linalg::kernels::columns::dot;
 use crate::linalg::matrix::{MatMut, MatRef, Matrix};
 use crate::{Error, Result};
 
-pub use active_labels::Occurring;
+pub use active_labels::ActiveLabels;
+pub use bias_center::BiasCenter;
 pub use cache::{CacheChunks, CacheWriter, address_space};
 pub use dataset::{Dataset, Watch, convert};
 pub use input::{Input, InputKind, InputSink, read_input, read_input_from};
-pub use label_feature_product::Meetings;
+pub use label_feature_product::{LabelFeatureProduct, WithProduct};
 pub use names::Names;
-pub use reweighted::Reweighted;
+pub use row_scale::RowScale;
 pub use rows::Rows;
-pub use scaled::{RowScale, Scaled};
 pub use texts::read_texts;
+pub use view::View;
 pub use vocabulary::{Known, KnownIds, NameIndex};
 
 /// The size of a problem: always these letters.
@@ -80,10 +82,21 @@ pub struct Moments {
 
 /// Examples, seen only through products: the one thing that the algorithms ask of the data.
 ///
-/// All of them are additive over examples and independent over the columns of `z`, so the same trait serves data in
-/// memory, in a mapped file larger than memory, and spread over machines.
+/// All of it is additive over examples and independent over the columns of `z`, so the same trait serves data in memory,
+/// in a mapped file larger than memory, and in parts that several processes hold. An implementation may get any result
+/// from elsewhere, and every method but [`shape`](Examples::shape) may fail. Nothing here asks for `Send` or `Sync`: an
+/// algorithm calls one method at a time, from one thread, and always in the same order.
+///
+/// Results must not depend on threads or storage, which takes two rules:
+///
+/// - every reduction over examples is a chain over chunks of rows in stored order: the sum so far goes through one chunk
+///   after the other, never sums of parts that are merged in another order;
+/// - what is random depends on (seed, row, column) alone, never on who draws it or when.
+///
+/// To change what an algorithm sees, wrap the examples: [`View`] for a [`Dataset`], [`BiasCenter`],
+/// [`ActiveLabels::restrict`] and [`LabelFeatureProduct::over`] for any.
 pub trait Examples {
-    /// Numbers of examples, features and labels.
+    /// Numbers of examples, features and labels, of all parts together.
     fn shape(&self) -> Shape;
 
     /// out ← Aᵀ diag(w) B z, where A and B are X or Y and w are the weights of the examples.
@@ -91,8 +104,8 @@ pub trait Examples {
     /// `z` has as many rows as B has columns, `out` as many rows as A has columns, and both are equally wide.
     fn cross(&self, a: Side, b: Side, z: MatRef<'_>, out: MatMut<'_>) -> Result<()>;
 
-    /// zᵀXᵀWXz of every column of `z`, which is Σw·(xᵀz)²: the curvature of a regression along z. It takes half of what the
-    /// product takes, for types that know, and never leaves `f64` once examples are added up.
+    /// zᵀXᵀWXz of every column of `z`, which is Σw·(xᵀz)²: the curvature of a regression along z. Summed in `f64`. A type
+    /// that can compute it directly takes half the time of the product.
     fn squares(&self, z: MatRef<'_>) -> Result<Vec<f64>> {
         let mut product = Matrix::zeros(z.rows(), z.cols());
         self.cross(Side::X, Side::X, z, product.view_mut())?;
@@ -102,16 +115,55 @@ pub trait Examples {
     /// Σw, Σw·a and Σw·a² of every column: preconditioner, ridge scale, mean shift. Column by column, in `f64`.
     fn moments(&self, side: Side) -> Result<Moments>;
 
-    /// The same examples without the labels that none of them has: dense matrices need no rows for those. Nothing when all
-    /// labels occur, or when it takes more than a glance to tell, which is what a type that does not know says.
-    fn occurring(&self) -> Result<Option<Occurring<'_>>> {
+    /// The labels that some example has. Nothing when all are, or when a type cannot tell without going over the data.
+    /// There may be some too many: their rows of all products are zero.
+    fn active_labels(&self) -> Result<Option<ActiveLabels>> {
         Ok(None)
     }
 
-    /// The same examples with YᵀWX as a matrix, for who multiplies with it often. Nothing when it would be no gain: when
-    /// some have several labels, or when there are very many; or when a type does not know.
-    fn meetings(&self) -> Result<Option<Meetings<'_>>> {
+    /// The same examples without the labels that are not active, if this type has a quicker way than
+    /// [`ActiveLabels::restrict`], which is what to call.
+    ///
+    /// # Errors
+    /// If an example has a label that is not active.
+    fn with_labels<'a>(&'a self, _labels: &'a ActiveLabels) -> Result<Option<Box<dyn Examples + 'a>>> {
         Ok(None)
+    }
+
+    /// YᵀWX as an explicit matrix, for algorithms that multiply by it many times. Nothing when that is no gain, as with
+    /// several labels per example, or when a type cannot tell.
+    fn label_feature_product(&self) -> Result<Option<LabelFeatureProduct>> {
+        Ok(None)
+    }
+}
+
+impl<E: Examples + ?Sized> Examples for &E {
+    fn shape(&self) -> Shape {
+        (**self).shape()
+    }
+
+    fn cross(&self, a: Side, b: Side, z: MatRef<'_>, out: MatMut<'_>) -> Result<()> {
+        (**self).cross(a, b, z, out)
+    }
+
+    fn squares(&self, z: MatRef<'_>) -> Result<Vec<f64>> {
+        (**self).squares(z)
+    }
+
+    fn moments(&self, side: Side) -> Result<Moments> {
+        (**self).moments(side)
+    }
+
+    fn active_labels(&self) -> Result<Option<ActiveLabels>> {
+        (**self).active_labels()
+    }
+
+    fn with_labels<'a>(&'a self, labels: &'a ActiveLabels) -> Result<Option<Box<dyn Examples + 'a>>> {
+        (**self).with_labels(labels)
+    }
+
+    fn label_feature_product(&self) -> Result<Option<LabelFeatureProduct>> {
+        (**self).label_feature_product()
     }
 }
 
@@ -128,7 +180,6 @@ pub(crate) fn check_not_empty(shape: Shape) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::bias_center::{Adapted, Change};
     use super::*;
 
     /// One label each, labels that never occur, weights, several chunks.
@@ -163,12 +214,12 @@ mod tests {
     fn squares_are_those_of_the_products() {
         let data = dataset();
         compare(&data);
-        compare(&data.occurring().unwrap().unwrap());
-        compare(&data.meetings().unwrap().unwrap());
-        compare(&Scaled::new(&data, RowScale::Length).unwrap());
-        compare(&Reweighted::new(&data, (0..100).map(|i| (i % 4) as f32).collect()).unwrap());
-        compare(&Adapted::new(&data, Change::Constant).unwrap());
-        compare(&Adapted::new(&data, Change::Center).unwrap());
+        compare(&data.label_feature_product().unwrap().unwrap().over(&data));
+        compare(&data.view().only_active_labels().unwrap());
+        compare(&data.view().scale_rows(RowScale::Length).unwrap());
+        compare(&data.view().weights((0..100).map(|i| (i % 4) as f32).collect()).unwrap());
+        compare(&data.view().bias().unwrap());
+        compare(&data.view().centered().unwrap());
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! What a fit costs: which solver is cheaper, how much work and how much memory.
 
 use super::few_pass::last_steps;
-use super::operator::{LINE, TRACE_SAMPLES};
+use super::operator::TRACE_SAMPLES;
+use super::panel::LINE;
 use super::params::{Preconditioner, Rembrandt, Solver};
 use crate::Shape;
 

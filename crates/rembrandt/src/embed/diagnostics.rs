@@ -1,10 +1,12 @@
 //! What an embedding comes to: the projection of the features into it, its energy and its residuals.
 
 use super::cost::{Procedure, procedure};
-use super::operator::{Operator, panel_name};
+use super::moments::centred_intercept;
+use super::operator::{Operator, Tally};
+use super::panel::panel_name;
 use super::params::Rembrandt;
+use super::range_finder::Found;
 use super::regression::{Cost, Problem, Regression};
-use super::rembrandt::{Found, centred_intercept};
 use super::report::{Embedding, Report};
 use crate::data::{Examples, Side};
 use crate::linalg::kernels::columns::{copy, dot};
@@ -12,6 +14,25 @@ use crate::linalg::matrix::{MatRef, Matrix};
 use crate::{Result, Run};
 
 impl Rembrandt {
+    /// The projection for an embedding with orthonormal columns that was found otherwise, and how good it is.
+    pub(super) fn fit_around(
+        &self,
+        labels: Matrix,
+        rank: usize,
+        data: &dyn Examples,
+        run: &mut Run<'_>,
+    ) -> Result<Embedding> {
+        let own = (self.ridge, self.stop());
+        let found = Found { labels, rank, tally: Tally::default() };
+        self.prepared(
+            data,
+            own,
+            |direct, shape| self.projection_work(shape, direct),
+            run,
+            |problem, operator, run| self.account(problem, operator, data, found, run),
+        )
+    }
+
     /// The projection, and how good the embedding is.
     pub(super) fn account(
         &self,

@@ -21,13 +21,12 @@
 //! - **One round of orthogonalisation** is enough for a basis that is only to be multiplied again.
 //!
 //! Of the nine products with X or Xᵀ six are with YᵀWX or its transpose, which is made once where examples have one label
-//! each ([`Meetings`](crate::data::Meetings)).
+//! each ([`LabelFeatureProduct`](crate::data::LabelFeatureProduct)).
 
-use super::basis::{Basis, pass_name};
 use super::operator::Operator;
 use super::params::Rembrandt;
+use super::range_finder::{Basis, Found, completed, pass_name, top_left};
 use super::regression::{Problem, Regression};
-use super::rembrandt::{Found, completed, top_left};
 use crate::linalg::cg::Stop;
 use crate::linalg::kernels::columns::{add_multiple, copy, dot, sweep};
 use crate::linalg::matrix::Matrix;
@@ -58,8 +57,9 @@ pub(super) fn find(
     let params = problem.params;
     let regression = |steps| Regression::new(problem, params.ridge, Stop { steps, tolerance: params.tolerance });
     let (diagonal, last) = (regression(0)?, regression(last_steps(params))?);
-    let meetings = operator.data.meetings()?;
-    let data = meetings.as_ref().map_or(operator.data, |meetings| meetings);
+    let product = operator.data.label_feature_product()?;
+    let with_product = product.as_ref().map(|product| product.over(operator.data));
+    let data = with_product.as_ref().map_or(operator.data, |examples| examples);
     let operator = Operator { data, ..*operator };
     let shape = data.shape();
     let mut basis = Basis::begin(params.columns(shape), shape.c, start, params.seed, run)?;

@@ -1,5 +1,6 @@
-//! M = YᵀWX (XᵀWX + ρI)⁻¹ XᵀWY as something that multiplies, panel by panel.
+//! The operator M = YᵀWX (XᵀWX + ρI)⁻¹ XᵀWY: products with it, panel by panel, and an estimate of its trace.
 
+use super::panel::{LINE, panel_name};
 use super::regression::Regression;
 use crate::data::{Examples, Side};
 use crate::linalg::kernels::columns::{add_multiple, copy, dot, sweep};
@@ -7,14 +8,12 @@ use crate::linalg::matrix::{MatRef, Matrix, Spare};
 use crate::linalg::{orth, random};
 use crate::{Result, Run};
 
-/// Columns to a cache line.
-pub(super) const LINE: usize = 16;
 /// Random directions from which the energy outside of the embedding is estimated.
 pub(super) const TRACE_SAMPLES: usize = LINE;
 /// Keeps them apart from the random start.
 const TRACE: u64 = 0xd1b5_4a32_d192_ed03;
 
-/// M as something that multiplies.
+/// M, which multiplies.
 pub(super) struct Operator<'a> {
     pub data: &'a dyn Examples,
     pub regression: &'a Regression<'a>,
@@ -98,7 +97,7 @@ impl Operator<'_> {
         m
     }
 
-    /// A copy of a right side, for who solves for it and needs it afterwards.
+    /// A copy of a right side, as solving for it overwrites it.
     pub fn copied(&self, b: &Matrix) -> Matrix {
         let mut m = self.spare.take(b.rows(), b.cols());
         copy(m.view_mut(), b.view());
@@ -109,9 +108,4 @@ impl Operator<'_> {
         let panel = self.panel.min(columns).max(1);
         (0..columns).step_by(panel).map(move |from| (from, columns.min(from + panel)))
     }
-}
-
-/// The name of a piece that stands for some columns.
-pub(super) fn panel_name(what: &str, from: usize, to: usize) -> String {
-    format!("{what}-{from}-{to}")
 }

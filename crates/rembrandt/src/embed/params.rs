@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::data::RowScale;
+use crate::linalg::cg::Stop;
 use crate::{Error, Result, Shape};
 
 /// A d×d matrix is never written down for this many features or more.
@@ -154,8 +155,8 @@ impl Preset {
         }
     }
 
-    /// What the authors divided each row of features by: for LSHTC by its word count. [`Scaled`](crate::data::Scaled)
-    /// data are for the caller to make, the parameters know nothing of them.
+    /// What the authors divided each row of features by: for LSHTC by its word count. Dividing is for the
+    /// caller to do, with [`View::scale_rows`](crate::data::View::scale_rows); the parameters know nothing of it.
     pub fn row_scale(self) -> RowScale {
         match self {
             Preset::Lshtc => RowScale::Sum,
@@ -234,6 +235,20 @@ impl Rembrandt {
             return Err(Error::parameter("panel", "at least one column must be solved at a time"));
         }
         Ok(())
+    }
+
+    /// The embedding's own stopping rule.
+    pub(super) fn stop(&self) -> Stop {
+        Stop { steps: self.cg_steps, tolerance: self.tolerance }
+    }
+
+    /// Ridge and stopping rule of the projection, if they are not those of the embedding.
+    pub(super) fn own_projection(&self) -> Option<(f64, Stop)> {
+        let params = &self.projection;
+        let ridge = params.ridge.unwrap_or(self.ridge);
+        let steps = params.cg_steps.unwrap_or(self.cg_steps);
+        let stop = Stop { steps, tolerance: params.tolerance.unwrap_or(self.tolerance) };
+        (ridge != self.ridge || stop != self.stop()).then_some((ridge, stop))
     }
 
     /// Dimensions that the range finder finds; those after them are random.

@@ -11,13 +11,12 @@
 //!
 //! As nothing of h was fitted to labels, training examples are as new to it as any others.
 
-use super::method::mean;
+use super::moments::{check_range, mean};
 use super::params::Rembrandt;
 use super::principal::{Principal, principal};
-use super::rembrandt::check_range;
 use super::report::{Embedding, Report};
-use crate::data::bias_center::{Adapted, Change, weighted_sum};
-use crate::data::{Examples, Side};
+use crate::data::bias_center::weighted_sum;
+use crate::data::{BiasCenter, Examples, Side};
 use crate::linalg::kernels::columns::dot;
 use crate::linalg::matrix::Matrix;
 use crate::linalg::orth;
@@ -58,7 +57,7 @@ pub(super) fn regress(
     data: &dyn Examples,
     run: &mut Run<'_>,
 ) -> Result<Components> {
-    let centred = Adapted::new(data, Change::Center)?;
+    let centred = BiasCenter::centered(data)?;
     let (shape, k) = (centred.shape(), directions.cols());
     run.begin(4 * k as u64);
     let product = run.checkpoint("product", |run| {

@@ -5,11 +5,9 @@
 //!
 //! 1. N. Halko, P.-G. Martinsson, J. A. Tropp: Finding structure with randomness. SIAM Review 53(2), 2011.
 
-use super::basis::Basis;
 use super::params::Rembrandt;
-use super::rembrandt::{next_basis, top_left};
-use crate::data::bias_center::{Adapted, Change};
-use crate::data::{Examples, Side};
+use super::range_finder::{Basis, next_basis, top_left};
+use crate::data::{BiasCenter, Examples, Side};
 use crate::linalg::matrix::Matrix;
 use crate::{Result, Run};
 
@@ -35,7 +33,7 @@ pub(super) fn principal(
     run: &mut Run<'_>,
 ) -> Result<Principal> {
     let height = data.shape().width(side);
-    let centred = Adapted::new(data, Change::Center)?;
+    let centred = BiasCenter::centered(data)?;
     let width = params.k.saturating_add(params.oversample).min(height);
     let sweeps = params.passes.saturating_mul(SWEEPS).max(1);
     run.begin((2 * width as u64).saturating_mul(sweeps as u64 + 1));

@@ -1,8 +1,8 @@
 //! The projection by itself: the regression of features into an embedding that is already known.
 
-use super::operator::panel_name;
+use super::moments::centred_intercept;
+use super::panel::panel_name;
 use super::params::{Rembrandt, Solver};
-use super::rembrandt::centred_intercept;
 use crate::data::Examples;
 use crate::linalg::cg::Stop;
 use crate::linalg::kernels::columns::{copy, dot};

@@ -4,7 +4,7 @@
 
 use std::cell::RefCell;
 
-use super::operator::panel_name;
+use super::panel::panel_name;
 use super::params::{Preconditioner, Rembrandt, RidgeConvention};
 use crate::data::{Examples, Moments, Side};
 use crate::linalg::cg::{self, Stop, System};

@@ -9,7 +9,8 @@ use crate::{Matrix, Shape};
 /// An example with features x lands at h(x) = Pᵀx + intercept; the score of a label is the inner product of h(x)
 /// with its row of `labels`. Here it is described as Rembrandt makes it; other [methods](super::Method) say how theirs
 /// differs: random rows are not orthonormal, and principal components of the features have the variance of these for an
-/// energy. Where it was fitted to [`Scaled`](crate::data::Scaled) rows, x is a row divided likewise.
+/// energy. Where it was fitted to
+/// [divided](crate::data::View::scale_rows) rows, x is a row divided likewise.
 #[derive(Clone, Debug)]
 pub struct Embedding {
     /// E, c×k: one row per label; the columns are orthonormal, the most important first, each with its entry of

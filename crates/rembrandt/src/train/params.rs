@@ -265,8 +265,8 @@ impl TrainParams {
         // Likely labels are told for some examples at a time, with a score of each for every label.
         let head =
             if self.head == HeadKind::LeastSquares { 0.0 } else { c * (6.0 * width + 160.0) + 3.0 * width * width };
-        let meetings = data.meetings_memory() as f64;
-        let finding = embedding + meetings + trial + 4.0 * (scores + head);
+        let product = data.label_feature_product_memory() as f64;
+        let finding = embedding + product + trial + 4.0 * (scores + head);
         // The final one: E and P; a projection of other examples while h is cross-fitted, weights and what moves them
         // while the head is trained, what features and labels met when lists and evidence are made.
         let (d, nnz) = (shape.d as f64, data.nnz(Side::X) as f64);

@@ -193,21 +193,21 @@ impl<'a> Validation<'a> {
 
     fn projection(&self, setting: &Setting, run: &mut Run<'_>) -> Result<Projected> {
         let embedder = self.embedder(setting);
-        let placed = embedder.place(&self.fit, &prefix(&self.basis, setting.k), run)?;
+        let projected = embedder.project(&self.fit, &prefix(&self.basis, setting.k), run)?;
         let place = |held: &Held| -> Result<Matrix> {
-            let mut h = held.data.gather_features(placed.projection.view())?;
-            add_intercept(&mut h, &placed.intercept);
+            let mut h = held.data.gather_features(projected.projection.view())?;
+            add_intercept(&mut h, &projected.intercept);
             Ok(h)
         };
         let head = match &self.crossed {
             Some(groups) if embedder.method.fits_labels() => {
                 let folds = Folds { count: CROSS_PARTS, seed: DIVISION + 1, groups: Some(groups) };
-                out_of_fold(&embedder.params, &self.fit, &placed.labels, folds, run)?
+                out_of_fold(&embedder.params, &self.fit, &projected.labels, folds, run)?
             }
             _ => place(&self.head)?,
         };
         let check = place(&self.check)?;
-        let (labels, means) = (placed.labels, placed.means);
+        let (labels, means) = (projected.labels, projected.means);
         Ok(Projected { k: setting.k, ridge: setting.ridge, labels, means, head, check })
     }
 

@@ -3,7 +3,7 @@
 use super::inputs::add_intercept;
 use std::ops::Range;
 
-use crate::data::{Dataset, Examples, Reweighted, Side};
+use crate::data::{Dataset, Examples, Side};
 use crate::linalg::matrix::Matrix;
 use crate::{Error, Rembrandt, Result, Run};
 
@@ -95,7 +95,7 @@ fn of_fold(
         params.fit_projection(&others, labels, run)?
     } else {
         let weights = (0..n).map(|i| f32::from(u8::from(folds.of(i) != fold))).collect();
-        params.fit_projection(&Reweighted::new(data, weights)?, labels, run)?
+        params.fit_projection(&data.view().weights(weights)?, labels, run)?
     };
     let mut all = data.gather_features(projection.view())?;
     add_intercept(&mut all, &intercept);
