@@ -1,4 +1,4 @@
-//! How long a model takes to open and to predict, on random numbers.
+//! How long a model takes to open and to predict, on data that say nothing.
 //!
 //! ```text
 //! cargo run --release -p rembrandt --example model_speed -- [c=50000] [d=100000] [k=200] [rows=2048] [nnz=50] [threads=2]
@@ -6,12 +6,18 @@
 
 use std::collections::HashMap;
 use std::error::Error;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
 use std::time::Instant;
 
-use rembrandt::Matrix;
+use rembrandt::Run;
+use rembrandt::data::Dataset;
+use rembrandt::embed::Method;
 use rembrandt::linalg::csr::Csr;
-use rembrandt::model::{Model, ModelParts, Precision, PredictOptions, Preprocessing, TrainingStats};
-use rembrandt::score::head::{Calibration, Head, Logistic, Loss};
+use rembrandt::model::{Model, PredictOptions, Preprocessing};
+use rembrandt::score::head::Sampled;
+use rembrandt::train::{HeadKind, TrainParams, Tuning};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -39,35 +45,23 @@ fn main() -> Result<(), Box<dyn Error>> {
         x.end_row();
     }
     let dir = tempfile::tempdir()?;
-    for (name, loss) in [("independent", Loss::Independent), ("softmax", Loss::Softmax)] {
-        let mut matrix = |rows, cols| Matrix::from_fn(rows, cols, |_, _| draw());
-        let parts = ModelParts {
-            preprocessing: Preprocessing::AsIs,
-            labels: matrix(c, k),
-            projection: matrix(d, k),
-            intercept: vec![0.0; k],
-            spectrum: vec![1.0; k],
-            head: Head::Logistic { features: None, model: Logistic { loss, weights: matrix(c, k + 1) }, blend: 1.0 },
+    let data = made_up(&dir.path().join("train.vw"), c, d, nnz)?;
+    for head in [HeadKind::Independent, HeadKind::Softmax] {
+        // The least training that gives a model of this size: random label vectors, and a step or two for the head.
+        let sampled = Sampled { labels: 64, epochs: 1, steps: 2, ..Sampled::new(head.loss()) };
+        let mut params = TrainParams {
+            k: Some(k),
+            folds: 0,
             shortlist: None,
-            evidence: None,
-            trees: None,
-            calibration: Calibration::identity(loss),
-            thresholds: vec![0.5; c],
-            background: TrainingStats {
-                examples: 1,
-                counts: vec![1; c],
-                mean: vec![0.0; k],
-                covariance: Matrix::zeros(k, k),
-                words: [true, true],
-            },
-            label_names: Some((0..c).map(|l| format!("label {l}")).collect()),
-            feature_names: Some((0..d).map(|f| format!("feature {f}")).collect()),
-            params: serde_json::json!({}),
-            report: serde_json::json!({}),
+            sampled: Some(sampled),
+            ..TrainParams::with(Method::Cs, head)
         };
-        for precision in [Precision::F32, Precision::Bf16] {
+        params.embedding.cg_steps = 1;
+        let model = params.fit(&data, Preprocessing::AsIs, &Tuning::off(), &mut Run::default())?;
+        for model in [model.compact(), model] {
+            let (shape, precision) = (model.shape(), model.precision());
             let path = dir.path().join("a.model");
-            parts.save(&path, precision)?;
+            model.save(&path)?;
             let size = std::fs::metadata(&path)?.len() >> 20;
             let mut best = f64::INFINITY;
             for _ in 0..5 {
@@ -75,7 +69,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 Model::open(&path)?;
                 best = best.min(start.elapsed().as_secs_f64());
             }
-            println!("{name} {precision:?}: {size} MB, opened in {:.1} ms", best * 1e3);
+            println!("{head:?} {precision:?}, {shape:?}: {size} MB, opened in {:.1} ms", best * 1e3);
             let model = Model::open(&path)?;
             let predictor = model.predictor(PredictOptions::top(5))?;
             let (mut batch, mut single) = (f64::INFINITY, f64::INFINITY);
@@ -89,7 +83,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 predictor.predict(one.view())?;
                 single = single.min(start.elapsed().as_secs_f64());
             }
-            let products = 2.0 * rows as f64 * c as f64 * (k + 1) as f64;
+            let products = 2.0 * rows as f64 * shape.c as f64 * (shape.k + 1) as f64;
             let per_row = batch / rows as f64 * 1e6;
             println!(
                 "  {per_row:.0} µs a row in a batch ({:.1} GFLOP/s), {:.1} ms alone",
@@ -99,4 +93,18 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     Ok(())
+}
+
+/// Examples with names for all labels and features, each of which occurs.
+fn made_up(path: &Path, c: usize, d: usize, nnz: usize) -> Result<Dataset, Box<dyn Error>> {
+    let mut file = BufWriter::new(File::create(path)?);
+    for i in 0..c.max(d.div_ceil(nnz)) {
+        write!(file, "label{} |", i % c)?;
+        for j in 0..nnz.min(d) {
+            write!(file, " feature{}:{}", (i * nnz + j) % d, 1 + (i + j) % 3)?;
+        }
+        writeln!(file)?;
+    }
+    file.into_inner()?.sync_all()?;
+    Ok(Dataset::read(path, &Default::default(), &mut |_, _| true)?.0)
 }

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use rembrandt::data::featurizer::SparseCounts;
 use rembrandt::data::{Dataset, Rows};
-use rembrandt::model::{Model, Precision, PredictOptions, Preprocessing};
-use rembrandt::train::{HeadKind, TrainParams, Tuning};
+use rembrandt::model::{Model, Preprocessing};
+use rembrandt::train::{HeadKind, TrainParams, TrainReport, Tuning};
 use rembrandt::{Examples, Run};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -31,14 +31,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     let data = data.map_features(|x| transform.apply(x))?;
 
     let params = TrainParams::new(HeadKind::suited(&data)?);
-    let trained = params.fit(&data, &Tuning::within(Duration::from_secs(20)), &mut Run::default())?;
-    let held_out = trained.report.held_out;
+    let tuning = Tuning::within(Duration::from_secs(20));
+    let trained = params.fit(&data, Preprocessing::Sparse(transform), &tuning, &mut Run::default())?;
+    let TrainReport { held_out, .. } = serde_json::from_value(trained.report().clone())?;
     println!("precision at 1 on {} held-out examples: {:.3}", held_out.examples, held_out.p1);
-    trained.into_parts(&data, Preprocessing::Sparse(transform)).0.save(&output, Precision::F32)?;
+    trained.save(&output)?;
 
     // What follows needs the file alone.
     let model = Model::open(&output)?;
-    let predictions = model.predictor(PredictOptions::top(3))?.predict(raw.view())?;
+    let predictions = model.predict(&raw, 3)?;
     for i in 0..predictions.rows().min(5) {
         let line: Vec<String> =
             predictions.row(i).map(|(label, p)| format!("{} {p:.3}", model.label_name(label as usize))).collect();

@@ -177,8 +177,8 @@ impl TrainParams {
     /// random ones where labels are many. It goes with [`HeadKind::fast`] and with a [`Tuning`] that has no time.
     pub fn fast(self, shape: Shape) -> TrainParams {
         let k = self.k.unwrap_or_else(|| FAST_K.min(self.most_k(shape)).max(1));
-        let spread = if shape.c / MANY_LABELS >= k { 1.0 } else { self.embedding.spread };
-        TrainParams { k: Some(k), embedding: Rembrandt { spread, ..self.embedding }, ..self }
+        let random_fraction = if shape.c / MANY_LABELS >= k { 1.0 } else { self.embedding.spread };
+        TrainParams { k: Some(k), embedding: Rembrandt { spread: random_fraction, ..self.embedding }, ..self }
     }
 
     /// Checks everything against the data, before any work.
@@ -375,7 +375,8 @@ pub struct Tuning {
     /// Choose the ridge of the embedding.
     pub ridge: bool,
     /// Choose how many of the dimensions are random, where labels are many.
-    pub spread: bool,
+    #[serde(alias = "spread")]
+    pub random_fraction: bool,
     /// Choose the ridge of the head.
     pub strength: bool,
     /// Choose how much of the least-squares score to add.
@@ -397,7 +398,7 @@ impl Tuning {
             budget: Duration::ZERO,
             k: none,
             ridge: none,
-            spread: none,
+            random_fraction: none,
             strength: none,
             blend: none,
             ranker: none,
@@ -408,7 +409,7 @@ impl Tuning {
 
     /// Whether there is anything to choose.
     pub fn chooses(&self) -> bool {
-        self.k || self.ridge || self.spread || self.strength || self.blend || self.features || self.bandwidth
+        self.k || self.ridge || self.random_fraction || self.strength || self.blend || self.features || self.bandwidth
     }
 
     /// Chooses everything within a time.
@@ -417,7 +418,7 @@ impl Tuning {
             budget,
             k: true,
             ridge: true,
-            spread: true,
+            random_fraction: true,
             strength: true,
             blend: true,
             ranker: true,

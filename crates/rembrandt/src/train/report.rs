@@ -95,8 +95,8 @@ pub struct Tried {
     /// Relative ridge of the embedding, as it would be for all examples.
     pub ridge: f64,
     /// Share of the dimensions that are random.
-    #[serde(default)]
-    pub spread: f64,
+    #[serde(default, alias = "spread")]
+    pub random_fraction: f64,
     /// Ridge of the head; absent for least squares.
     pub head_ridge: Option<f64>,
     /// The part of the least-squares score that was best with these.

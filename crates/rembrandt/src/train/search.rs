@@ -95,7 +95,7 @@ fn search_once(
     let mut setting = Setting {
         k: params.first_k(shape),
         ridge: params.first_ridge(shape),
-        spread: params.embedding.spread,
+        random_fraction: params.embedding.spread,
         head_ridge: params.head_ridge(features.is_some()),
         features,
     };
@@ -122,8 +122,8 @@ fn search_once(
         setting.features = setting.features.map(quick);
     }
     search.evaluate(setting, run)?;
-    if tuning.spread && params.method == Method::Rembrandt && shape.c >= MANY_LABELS * setting.k {
-        search.spread(run)?;
+    if tuning.random_fraction && params.method == Method::Rembrandt && shape.c >= MANY_LABELS * setting.k {
+        search.random_fraction(run)?;
     }
     if tuning.ridge {
         setting = search.climb(RIDGE_STEP, |s| Some(&mut s.ridge), run)?;
@@ -227,7 +227,7 @@ impl Search<'_> {
         self.tried.push(Tried {
             k: setting.k,
             ridge: setting.ridge,
-            spread: setting.spread,
+            random_fraction: setting.random_fraction,
             head_ridge: (!least_squares).then_some(setting.head_ridge),
             blend,
             random_features: setting.features,
@@ -275,14 +275,14 @@ impl Search<'_> {
     }
 
     /// Puts random directions in place of all dimensions, and then of some, and keeps what is best.
-    fn spread(&mut self, run: &mut Run<'_>) -> Result<()> {
+    fn random_fraction(&mut self, run: &mut Run<'_>) -> Result<()> {
         let before = self.best().setting;
         let plain: Vec<Matrix> = self.trials.iter().map(|trial| trial.basis.clone()).collect();
-        for spread in SPREADS.into_iter().filter(|spread| *spread != before.spread) {
+        for random_fraction in SPREADS.into_iter().filter(|random_fraction| *random_fraction != before.random_fraction) {
             if self.late(run)? {
                 break;
             }
-            let setting = Setting { spread, ..before };
+            let setting = Setting { random_fraction, ..before };
             for (trial, plain) in self.trials.iter_mut().zip(&plain) {
                 trial.restore(plain);
                 trial.find(&setting, run)?;
@@ -292,7 +292,7 @@ impl Search<'_> {
         let best = self.best().setting;
         for (trial, plain) in self.trials.iter_mut().zip(&plain) {
             trial.restore(plain);
-            if best.spread != before.spread {
+            if best.random_fraction != before.random_fraction {
                 trial.find(&best, run)?;
             }
         }
@@ -342,7 +342,7 @@ impl Search<'_> {
             // The last doubling tells whether the next is worth its price.
             let half = Setting { k: (setting.k / 2).max(1), ..setting };
             // But not when some dimensions are random: the first half would be those with the most energy.
-            let mixed = setting.spread > 0.0 && setting.spread < 1.0;
+            let mixed = setting.random_fraction > 0.0 && setting.random_fraction < 1.0;
             let trials = &mut self.trials;
             let gain = run.checkpoint(&format!("gain-{}", setting.k), |run| {
                 trials.iter_mut().try_fold(0.0, |gain, trial| {
@@ -369,7 +369,7 @@ impl Search<'_> {
             }
             if self.evaluate(wider, run)? <= before + GAIN {
                 // The first columns are those of fewer dimensions only if none are random.
-                if setting.spread > 0.0 {
+                if setting.random_fraction > 0.0 {
                     self.trials.iter_mut().zip(&narrow).for_each(|(trial, basis)| trial.restore(basis));
                 }
                 break;

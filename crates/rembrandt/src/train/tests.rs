@@ -113,7 +113,7 @@ fn what_decides_has_no_part_in_what_it_decides_on() {
     let n = 300;
     let original = data(n);
     let groups: Vec<u32> = (0..n as u32).collect();
-    let setting = Setting { k: 5, ridge: 1.0, spread: 0.0, head_ridge: 4.0, features: None };
+    let setting = Setting { k: 5, ridge: 1.0, random_fraction: 0.0, head_ridge: 4.0, features: None };
     let scores = |params: &TrainParams, data: &Dataset, rotation: usize| {
         let mut trial = Validation::new(data, params, &groups, rotation).unwrap();
         trial.find(&setting, &mut Run::default()).unwrap();
@@ -162,12 +162,12 @@ fn tuning_spreads_dimensions_over_many_equal_labels() {
     }
     let data = Dataset::from_rows(&rows, c as usize, c as usize).unwrap();
     let params = TrainParams { k: Some(6), ridge: Some(0.1), ..TrainParams::new(HeadKind::Softmax) };
-    let tuning = Tuning { budget: Duration::from_secs(3600), spread: true, ..Tuning::off() };
+    let tuning = Tuning { budget: Duration::from_secs(3600), random_fraction: true, ..Tuning::off() };
     let (plain, tuned) = (fit(&params, &data, &Tuning::off()), fit(&params, &data, &tuning));
     assert_eq!((chosen(&plain).embedding.spread, chosen(&tuned).embedding.spread), (0.0, 1.0));
     let (plain, tuned) = (report(&plain), report(&tuned));
     assert!(tuned.held_out.p1 > plain.held_out.p1 + 0.2, "{:?}", tuned.tried);
-    assert_eq!(tuned.tried.iter().map(|t| t.spread).collect::<Vec<_>>(), [0.0, 1.0, 0.5]);
+    assert_eq!(tuned.tried.iter().map(|t| t.random_fraction).collect::<Vec<_>>(), [0.0, 1.0, 0.5]);
 }
 
 #[test]

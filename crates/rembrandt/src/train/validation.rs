@@ -45,7 +45,8 @@ pub(super) struct Setting {
     /// Relative ridge, as it would be for all examples.
     pub ridge: f64,
     /// Share of the dimensions that are random.
-    pub spread: f64,
+    #[serde(alias = "spread")]
+    pub random_fraction: f64,
     pub head_ridge: f64,
     /// The random features that the head sees.
     pub features: Option<FeatureParams>,
@@ -160,19 +161,19 @@ impl<'a> Validation<'a> {
 
     /// The parameters for the first part. The same real ridge is a larger share of fewer examples.
     fn embedder(&self, setting: &Setting) -> Embedder {
-        let Setting { k, ridge, spread, .. } = *setting;
+        let Setting { k, ridge, random_fraction, .. } = *setting;
         let scale = self.all.n as f64 / self.fit.shape().n.max(1) as f64;
         let base = &self.params.embedding;
         // Two thirds of the steps tell as well what is better.
         let cg_steps = (2 * base.cg_steps).div_ceil(3);
-        let mut params = Rembrandt { k, spread, ridge: ridge * scale, cg_steps, ..base.clone() };
+        let mut params = Rembrandt { k, spread: random_fraction, ridge: ridge * scale, cg_steps, ..base.clone() };
         params.projection.ridge = params.projection.ridge.map(|ridge| ridge * scale);
         Embedder::new(self.params.method, params)
     }
 
     /// Labels and examples in the first `k` dimensions, under a ridge.
     fn project(&mut self, setting: &Setting, run: &mut Run<'_>) -> Result<&Projected> {
-        let nests = self.params.method.nests() && setting.spread == 0.0;
+        let nests = self.params.method.nests() && setting.random_fraction == 0.0;
         let known = |p: &Projected| p.ridge == setting.ridge && (p.k == setting.k || (nests && p.k >= setting.k));
         let projected = match self.projected.take().filter(known) {
             Some(projected) => projected,
@@ -186,7 +187,7 @@ impl<'a> Validation<'a> {
 
     /// Tells what an h depends on.
     fn key(&self, setting: &Setting) -> u64 {
-        let of = [setting.k as u64, setting.ridge.to_bits(), setting.spread.to_bits()];
+        let of = [setting.k as u64, setting.ridge.to_bits(), setting.random_fraction.to_bits()];
         let basis = xxh3_64(bytemuck::cast_slice(self.basis.as_slice()));
         xxh3_64_with_seed(bytemuck::cast_slice(&of), basis).max(1)
     }
