@@ -255,7 +255,7 @@ impl TrainArgs {
         let fast = self.tuning.fast;
         if fast {
             params = params.fast(shape);
-            params.embedding.spread = self.params.spread.unwrap_or(params.embedding.spread);
+            params.embedding.random_fraction = self.params.spread.unwrap_or(params.embedding.random_fraction);
         }
         let tuning = match self.tuning.no_tune {
             true => Tuning::off(),

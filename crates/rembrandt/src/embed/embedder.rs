@@ -22,7 +22,7 @@ pub struct Embedder {
     pub params: Rembrandt,
 }
 
-/// Examples and labels in the same space.
+/// An embedding of the labels, and the projection of the features into the same space.
 #[derive(Clone, Debug)]
 pub struct Projected {
     /// E, c×k.
@@ -60,8 +60,8 @@ impl Embedder {
             let reason = format!("{} dimensions are more than the {most} {what} of the data", self.params.k);
             return Err(Error::parameter("k", reason));
         }
-        if self.params.spread > 0.0 && self.method != Method::Rembrandt {
-            return Err(Error::parameter("spread", "is for Rembrandt's embedding"));
+        if self.params.random_fraction > 0.0 && self.method != Method::Rembrandt {
+            return Err(Error::parameter("random_fraction", "is for Rembrandt's embedding"));
         }
         Rembrandt { k: self.params.k.min(shape.c), ..self.params.clone() }.check(shape)
     }
@@ -95,7 +95,7 @@ impl Embedder {
         Ok(Projected { labels, projection, intercept, means })
     }
 
-    /// Both steps, with an account, beginning with `start` where that helps. The means are those of [`Projected`].
+    /// Both steps, with a report, beginning with `start` where that helps. The means are those of [`Projected`].
     pub fn fit_from(
         &self,
         start: Option<&Matrix>,

@@ -104,7 +104,7 @@ impl TrainParams {
             features: setting.features,
             ..self.clone()
         };
-        params.embedding.spread = setting.spread;
+        params.embedding.random_fraction = setting.spread;
         let shape = data.shape();
         let mut embedder = params.embedder(shape);
         if start.is_some() && self.method.regresses_to_find() && shape.n <= MOST_EXAMPLES {
