@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use rembrandt::Result;
-use rembrandt::data::formats::{Ids, ReadOptions, read_known_rows_from};
+use rembrandt::data::formats::{Ids, ReadOptions, read_rows_with_vocabulary_from};
 use rembrandt::linalg::csr::Csr;
 use rembrandt::model::{Model, PredictOptions, Preprocessing};
 use serde_json::{Value, json};
@@ -73,7 +73,7 @@ fn prepare(model: &Model, example: &str) -> Result<Csr> {
     let words = model.training_stats().words.iter().all(|words| *words);
     let options = ReadOptions { ids: if words { Ids::Words } else { Ids::Auto }, ..ReadOptions::default() };
     let name = Path::new("the example");
-    read_known_rows_from(line.as_bytes(), name, &options, &known(model)?, &mut |_, _| true, &mut |batch| {
+    read_rows_with_vocabulary_from(line.as_bytes(), name, &options, &known(model)?, &mut |_, _| true, &mut |batch| {
         rows = batch.x;
         Ok(())
     })?;

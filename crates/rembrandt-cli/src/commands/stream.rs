@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rembrandt::data::{Input, InputKind, Known, KnownIds, NameIndex, read_input};
+use rembrandt::data::{Input, InputKind, NameIndex, Vocabulary, VocabularyIds, read_input};
 use rembrandt::linalg::csr::Csr;
 use rembrandt::model::{Model, Predictions, Predictor, Preprocessing};
 use rembrandt::{Error, Result};
@@ -81,14 +81,14 @@ fn label_index(model: &Model) -> Result<NameIndex> {
 }
 
 /// The ids that a model of sparse rows knows, by number or word as its training data had them.
-pub fn known(model: &Model) -> Result<Known> {
+pub fn known(model: &Model) -> Result<Vocabulary> {
     let (shape, [feature_words, label_words]) = (model.shape(), model.training_stats().words);
     let features = match model.feature_names() {
-        Some(names) if feature_words => KnownIds::Words(NameIndex::new(names.iter())?),
-        _ => KnownIds::Numbers(shape.d),
+        Some(names) if feature_words => VocabularyIds::Words(NameIndex::new(names.iter())?),
+        _ => VocabularyIds::Numbers(shape.d),
     };
-    let labels = if label_words { KnownIds::Words(label_index(model)?) } else { KnownIds::Numbers(shape.c) };
-    Ok(Known { features, labels })
+    let labels = if label_words { VocabularyIds::Words(label_index(model)?) } else { VocabularyIds::Numbers(shape.c) };
+    Ok(Vocabulary { features, labels })
 }
 
 /// Reads the examples and hands them on; returns how many there were.

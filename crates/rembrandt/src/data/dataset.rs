@@ -1,4 +1,4 @@
-//! [`Dataset`]: examples in memory or in a mapped cache file, ready for products.
+//! [`Dataset`]: examples in memory or in a mapped cache file, stored in chunks that are ready for products.
 
 #[cfg(test)]
 mod tests;
@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use super::cache::{Cache, CacheWriter};
 use super::chunk::{CHUNK_ROWS, Chunk, ChunkBuilder};
-use super::formats::{self, ReadOptions};
+use super::formats::{self, ReadOptions, Watch};
 use super::names::Names;
 use super::{ActiveLabels, Examples, LabelFeatureProduct, Moments, Rows, Shape, Side, View};
 use crate::linalg::csr::{Csr, CsrRef};
@@ -88,7 +88,7 @@ impl Dataset {
     /// Reads a text file into memory; `-` is standard input. Also returns notes for the user, such as where names
     /// were found. `watch` is called with bytes read and bytes in all (when known), and stops the reading by
     /// returning `false`.
-    pub fn read(path: &Path, options: &ReadOptions, watch: Watch<'_>) -> Result<(Dataset, Vec<String>)> {
+    pub fn read(path: &Path, options: &ReadOptions, watch: &mut Watch<'_>) -> Result<(Dataset, Vec<String>)> {
         let (mut builder, mut blocks) = (ChunkBuilder::new(), Vec::new());
         let mut keep = |block| {
             blocks.push(block);
@@ -334,12 +334,9 @@ impl Dataset {
     }
 }
 
-/// Called with bytes read and bytes in all, when known; returns whether to go on.
-pub type Watch<'a> = &'a mut dyn FnMut(u64, Option<u64>) -> bool;
-
 /// Converts a text file into a cache file, holding one chunk in memory at a time, and opens it. The file appears
 /// under its name only when it is whole.
-pub fn convert(path: &Path, options: &ReadOptions, out: &Path, watch: Watch<'_>) -> Result<(Dataset, Vec<String>)> {
+pub fn convert(path: &Path, options: &ReadOptions, out: &Path, watch: &mut Watch<'_>) -> Result<(Dataset, Vec<String>)> {
     let mut builder = ChunkBuilder::new();
     let mut writer = CacheWriter::create(out)?;
     let mut push = |rows| builder.push(&rows, |block| writer.chunk(&block));

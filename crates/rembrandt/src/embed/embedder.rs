@@ -24,7 +24,7 @@ pub struct Embedder {
 
 /// An embedding of the labels, and the projection of the features into the same space.
 #[derive(Clone, Debug)]
-pub struct Projected {
+pub struct FittedProjection {
     /// E, c×k.
     pub labels: Matrix,
     /// P, d×k.
@@ -79,7 +79,7 @@ impl Embedder {
     }
 
     /// The regression around what [`find`](Embedder::find) found, or the first dimensions of it.
-    pub fn project(&self, data: &dyn Examples, basis: &Matrix, run: &mut Run<'_>) -> Result<Projected> {
+    pub fn project(&self, data: &dyn Examples, basis: &Matrix, run: &mut Run<'_>) -> Result<FittedProjection> {
         let (labels, projection, intercept) = match self.method {
             Method::Pca => {
                 let found = pca::regress(&self.params, basis, data, run)?;
@@ -92,10 +92,10 @@ impl Embedder {
             }
         };
         let means = self.means(data, &projection, &intercept)?;
-        Ok(Projected { labels, projection, intercept, means })
+        Ok(FittedProjection { labels, projection, intercept, means })
     }
 
-    /// Both steps, with a report, beginning with `start` where that helps. The means are those of [`Projected`].
+    /// Both steps, with a report, beginning with `start` where that helps. The means are those of [`FittedProjection`].
     pub fn fit_from(
         &self,
         start: Option<&Matrix>,

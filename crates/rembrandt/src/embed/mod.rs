@@ -40,7 +40,7 @@ mod rembrandt;
 mod report;
 mod setup;
 
-pub use embedder::{Embedder, Means, Projected};
+pub use embedder::{Embedder, FittedProjection, Means};
 pub use explained_variance::{energy_dimension, energy_memory};
 pub use method::Method;
 pub use params::{Preconditioner, Preset, ProjectionParams, Rembrandt, RidgeConvention, Solver};
