@@ -388,7 +388,7 @@ impl ParamArgs {
         Rembrandt {
             k: self.k.unwrap_or(base.k),
             oversample: self.oversample.unwrap_or(base.oversample),
-            spread: self.random_fraction.unwrap_or(base.spread),
+            random_fraction: self.random_fraction.unwrap_or(base.random_fraction),
             passes: self.passes.unwrap_or(base.passes),
             ridge: self.ridge.unwrap_or(base.ridge),
             ridge_convention: self.ridge_convention.unwrap_or(base.ridge_convention),

@@ -91,7 +91,7 @@ fn plst_is_its_definition() {
         let rho = lambda * centred.trace() / 30.0;
         assert!((fitted.0.report.rho / rho - 1.0).abs() < 1e-5);
         assert_alike(&predictions(&fitted, &problem), &expected(&problem, &svd.V().get(.., ..6).to_owned(), rho), 1e-4);
-        // What the account says of V is what V holds of what the features can tell.
+        // What the report says of V is what V holds of what the features can tell.
         let held = captured(&oracle(&centred, &[rho; 30]), &fitted.0.labels);
         assert!((fitted.0.report.energy / held - 1.0).abs() < 1e-3);
     }
@@ -183,7 +183,7 @@ fn random_rows_have_the_length_they_should_and_a_regression_that_fits() {
         let rho = problem.trace() / 40.0;
         assert!(problem.normal_residual(&embedding.labels, &embedding.projection, rho) < 1e-4);
         assert!(means.is_none());
-        // The account is that of an orthonormal basis of the same space.
+        // The diagnostics are those of an orthonormal basis of the same space.
         let mut span = embedding.labels.clone();
         rembrandt::linalg::orthonormalize(&mut span);
         let held = captured(&oracle(&problem, &[rho; 40]), &span);

@@ -135,7 +135,10 @@ fn embed(params: Rembrandt, panel_work: usize) {
 fn the_few_pass_solver_loses_a_panel_at_most() {
     // The products of a panel: XᵀY, two for each of four steps are one report, and YᵀX.
     embed(Rembrandt { oversample: 3, solver: Solver::FewPass, ..Rembrandt::new(7) }, 6);
-    embed(Rembrandt { oversample: 3, solver: Solver::FewPass, spread: 0.5, bias: true, ..Rembrandt::new(8) }, 6);
+    embed(
+        Rembrandt { oversample: 3, solver: Solver::FewPass, random_fraction: 0.5, bias: true, ..Rembrandt::new(8) },
+        6,
+    );
 }
 
 #[test]

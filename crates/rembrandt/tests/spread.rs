@@ -7,7 +7,7 @@ use rembrandt::embed::Solver;
 use rembrandt::{Matrix, Rembrandt, Run};
 
 fn spread(k: usize, share: f64) -> Rembrandt {
-    Rembrandt { spread: share, ..Rembrandt::new(k) }
+    Rembrandt { random_fraction: share, ..Rembrandt::new(k) }
 }
 
 fn prefix(labels: &Matrix, k: usize) -> Matrix {
@@ -25,7 +25,7 @@ fn the_first_dimensions_are_those_with_the_most_energy() {
         let exact = oracle(&problem, &vec![problem.trace() / problem.d as f64; problem.d]);
         let energies = [&prefix(&found.labels, 6), &alone.labels].map(|labels| captured(&exact, labels));
         assert!((energies[0] - energies[1]).abs() < 1e-4 * energies[1], "{energies:?}");
-        // The others have some energy too, and the account knows how much.
+        // The others have some energy too, and the report knows how much.
         let all = captured(&exact, &found.labels);
         assert!(all > 1.05 * energies[0]);
         assert!((found.report.energy - all).abs() < 0.01 * all, "{} of {all}", found.report.energy);

@@ -226,7 +226,7 @@ impl TrainArgs {
         let default = self.is_default(method);
         if default {
             params = params.fast(shape);
-            params.embedding.spread = self.params.random_fraction.unwrap_or(params.embedding.spread);
+            params.embedding.random_fraction = self.params.random_fraction.unwrap_or(params.embedding.random_fraction);
         }
         let tuning = match self.tuning.tune {
             None => Tuning { blend: default, ranker: default, ..Tuning::off() },

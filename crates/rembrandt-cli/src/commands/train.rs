@@ -299,7 +299,7 @@ fn rows_of(params: &TrainParams, report: &TrainReport) -> Vec<(&'static str, Str
     let ridge = params.ridge.map_or_else(String::new, |ridge| format!(", ridge {}", short(ridge)));
     let mut rows = vec![
         ("method", params.method.name().to_owned()),
-        ("embedding", format!("{}{ridge}{}", count(k, "dimension"), random(params.embedding.spread))),
+        ("embedding", format!("{}{ridge}{}", count(k, "dimension"), random(params.embedding.random_fraction))),
         ("head", head(params)),
         ("held out", estimate(&report.held_out)),
     ];

@@ -173,12 +173,22 @@ impl ChunkBuilder {
     }
 
     /// Adds rows; each full block goes to `emit`.
-    pub fn push<E>(&mut self, batch: &Rows, mut emit: impl FnMut(Vec<u32>) -> Result<(), E>) -> Result<(), E> {
-        let (x, y) = (batch.x.view(), batch.y.view());
+    pub fn push<E>(&mut self, batch: &Rows, emit: impl FnMut(Vec<u32>) -> Result<(), E>) -> Result<(), E> {
+        self.push_csr(batch.x.view(), batch.y.view(), batch.weights.as_deref(), emit)
+    }
+
+    /// Adds the rows of two matrices, with their weights unless all are 1.
+    pub fn push_csr<E>(
+        &mut self,
+        x: CsrRef<'_>,
+        y: CsrRef<'_>,
+        weights: Option<&[f32]>,
+        mut emit: impl FnMut(Vec<u32>) -> Result<(), E>,
+    ) -> Result<(), E> {
         let mut from = 0;
-        while from < batch.len() {
+        while from < x.rows() {
             let (mut to, mut room) = (from, CHUNK_ENTRIES.saturating_sub(self.x.nnz() + self.y.nnz()));
-            let limit = batch.len().min(from + self.max_rows - self.x.rows());
+            let limit = x.rows().min(from + self.max_rows - self.x.rows());
             while to < limit && room > 0 {
                 let entries = x.row(to).0.len() + y.row(to).0.len();
                 room = room.saturating_sub(entries);
@@ -186,7 +196,7 @@ impl ChunkBuilder {
             }
             self.x.extend_rows(x, from, to);
             self.y.extend_rows(y, from, to);
-            match &batch.weights {
+            match weights {
                 Some(w) => self.weights.extend_from_slice(&w[from..to]),
                 None => self.weights.resize(self.x.rows(), 1.0),
             }

@@ -1,4 +1,4 @@
-//! [`Dataset`]: examples in memory or in a mapped cache file, ready for products.
+//! [`Dataset`]: examples in memory or in a mapped cache file, stored in chunks that are ready for products.
 
 #[cfg(test)]
 mod tests;
@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use super::cache::{Cache, CacheWriter};
 use super::chunk::{CHUNK_ROWS, Chunk, ChunkBuilder};
-use super::formats::{self, ReadOptions};
+use super::formats::{self, ReadOptions, Watch};
 use super::names::Names;
 use super::{ActiveLabels, Examples, LabelFeatureProduct, Moments, Rows, Shape, Side, View};
 use crate::linalg::csr::{Csr, CsrRef};
@@ -60,35 +60,92 @@ impl Dataset {
         Dataset::in_chunks_of(CHUNK_ROWS, rows, d, c)
     }
 
-    /// The same with another chunk size, for tests of the seams between chunks.
+    /// Data from sparse matrices: X with `d` features and Y with `c` labels, a row for each example, and the weights of the
+    /// examples unless all are 1. The rows are copied once, into chunks.
+    ///
+    /// ```
+    /// use rembrandt::data::Dataset;
+    /// use rembrandt::linalg::csr::{Csr, CsrRef};
+    /// use rembrandt::{Examples, Side};
+    ///
+    /// let x = Csr::from_parts(vec![0, 2, 3], vec![0, 2, 1], Some(vec![1.0, 0.5, 2.0]), 3)?;
+    /// // Arrays that belong to someone else will do as well, and labels without values are all 1.
+    /// let y = CsrRef { ptr: &[0, 1, 3], ids: &[4, 0, 1], values: None };
+    /// let data = Dataset::from_csr(x.view(), 3, y, 5, Some(&[1.0, 2.0]))?;
+    /// assert_eq!((data.shape().n, data.nnz(Side::X), data.nnz(Side::Y)), (2, 3, 3));
+    /// assert_eq!(data.moments(Side::X)?.sum, [1.0, 4.0, 0.5]);
+    /// # Ok::<(), rembrandt::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If X, Y and the weights have different numbers of rows; if ids are not strictly ascending within a row, or not below
+    /// `d` or `c`; if a value is not finite, or a weight negative.
+    pub fn from_csr(x: CsrRef<'_>, d: usize, y: CsrRef<'_>, c: usize, weights: Option<&[f32]>) -> Result<Dataset> {
+        Dataset::chunked(CHUNK_ROWS, (x, y, weights), d, c)
+    }
+
+    /// [`from_rows`](Dataset::from_rows) with another chunk size, for tests of the seams between chunks.
     pub(crate) fn in_chunks_of(max_rows: usize, rows: &Rows, d: usize, c: usize) -> Result<Dataset> {
-        if rows.y.rows() != rows.len() || rows.weights.as_ref().is_some_and(|w| w.len() != rows.len()) {
+        Dataset::chunked(max_rows, (rows.x.view(), rows.y.view(), rows.weights.as_deref()), d, c)
+    }
+
+    fn chunked(
+        max_rows: usize,
+        (x, y, weights): (CsrRef<'_>, CsrRef<'_>, Option<&[f32]>),
+        d: usize,
+        c: usize,
+    ) -> Result<Dataset> {
+        for (matrix, width, name) in [(x, d, "features"), (y, c, "labels")] {
+            matrix.check(width).map_err(|reason| Error::Data(format!("the matrix of the {name} {reason}")))?;
+        }
+        let n = x.rows();
+        if y.rows() != n || weights.is_some_and(|w| w.len() != n) {
             return Err(Error::Data("features, labels and weights have different numbers of rows".into()));
         }
-        for csr in [&rows.x, &rows.y] {
-            if (0..csr.rows()).any(|i| !csr.view().row(i).0.is_sorted_by(|a, b| a < b)) {
-                return Err(Error::Data("ids of a row must be ascending and distinct".into()));
-            }
+        if weights.is_some_and(|w| w.iter().any(|w| !w.is_finite() || *w < 0.0)) {
+            return Err(Error::Data("weights of examples must be finite and not negative".into()));
         }
-        let shape = Shape { n: rows.len(), d, c };
         let (mut builder, mut blocks) = (ChunkBuilder::with_rows(max_rows), Vec::new());
         let mut keep = |block| {
             blocks.push(block);
             Ok::<(), Error>(())
         };
-        builder.push(rows, &mut keep)?;
+        builder.push_csr(x, y, weights, &mut keep)?;
         builder.finish(&mut keep)?;
-        for block in &blocks {
-            let chunk = Chunk::parse(block).and_then(|chunk| chunk.validate(shape));
-            chunk.map_err(|reason| Error::Data(format!("the rows make {reason}")))?;
+        Ok(Dataset::from_blocks(Shape { n, d, c }, blocks, Names::default()))
+    }
+
+    /// The same data with names for labels, features or both, which models keep and predictions show. Ids remain numbers.
+    ///
+    /// ```
+    /// use rembrandt::data::{Dataset, Rows};
+    ///
+    /// let mut rows = Rows::new();
+    /// rows.x.end_row();
+    /// rows.y.push(1, 1.0);
+    /// rows.y.end_row();
+    /// let names = vec!["news".to_owned(), "sports".to_owned()];
+    /// let data = Dataset::from_rows(&rows, 1, 2)?.with_names(Some(names), None)?;
+    /// assert_eq!(data.label_names().unwrap()[1], "sports");
+    /// # Ok::<(), rembrandt::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If there is not a name for each label or feature.
+    pub fn with_names(mut self, labels: Option<Vec<String>>, features: Option<Vec<String>>) -> Result<Dataset> {
+        for (names, width, what) in [(&labels, self.shape.c, "labels"), (&features, self.shape.d, "features")] {
+            if let Some(names) = names.as_ref().filter(|names| names.len() != width) {
+                return Err(Error::Data(format!("{} names for {width} {what}", names.len())));
+            }
         }
-        Ok(Dataset::from_blocks(shape, blocks, Names::default()))
+        self.names = Names { labels, features, ..Names::default() };
+        Ok(self)
     }
 
     /// Reads a text file into memory; `-` is standard input. Also returns notes for the user, such as where names
     /// were found. `watch` is called with bytes read and bytes in all (when known), and stops the reading by
     /// returning `false`.
-    pub fn read(path: &Path, options: &ReadOptions, watch: Watch<'_>) -> Result<(Dataset, Vec<String>)> {
+    pub fn read(path: &Path, options: &ReadOptions, watch: &mut Watch<'_>) -> Result<(Dataset, Vec<String>)> {
         let (mut builder, mut blocks) = (ChunkBuilder::new(), Vec::new());
         let mut keep = |block| {
             blocks.push(block);
@@ -334,12 +391,14 @@ impl Dataset {
     }
 }
 
-/// Called with bytes read and bytes in all, when known; returns whether to go on.
-pub type Watch<'a> = &'a mut dyn FnMut(u64, Option<u64>) -> bool;
-
 /// Converts a text file into a cache file, holding one chunk in memory at a time, and opens it. The file appears
 /// under its name only when it is whole.
-pub fn convert(path: &Path, options: &ReadOptions, out: &Path, watch: Watch<'_>) -> Result<(Dataset, Vec<String>)> {
+pub fn convert(
+    path: &Path,
+    options: &ReadOptions,
+    out: &Path,
+    watch: &mut Watch<'_>,
+) -> Result<(Dataset, Vec<String>)> {
     let mut writer = CacheWriter::create(out)?;
     let mut found = formats::read_rows(path, options, watch, &mut |rows| writer.push(&rows))?;
     writer.finish(found.shape, &Names::of(&mut found))?;

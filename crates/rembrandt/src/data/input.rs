@@ -1,4 +1,4 @@
-//! What a model predicts from, whatever the file: a stream of batches with the model's numbers.
+//! Input for prediction: any supported file as a stream of batches, with ids as the model has numbered them.
 
 mod cached;
 #[cfg(test)]
@@ -7,9 +7,9 @@ mod tests;
 use std::io::Read;
 use std::path::Path;
 
-use super::formats::{ReadOptions, Watch, read_known_rows, read_known_rows_from};
-use super::records::{RecordOptions, Records, read_known_records, read_known_records_from};
-use super::{Dataset, Known, NameIndex, Rows};
+use super::formats::{ReadOptions, Watch, read_rows_with_vocabulary, read_rows_with_vocabulary_from};
+use super::records::{RecordOptions, Records, read_records_with_vocabulary, read_records_with_vocabulary_from};
+use super::{Dataset, NameIndex, Rows, Vocabulary};
 use crate::linalg::csr::CsrRef;
 use crate::{Error, Result};
 
@@ -56,11 +56,11 @@ impl Input<'_> {
     }
 }
 
-/// What a model takes, with the ids that it knows.
+/// What a model takes, with its vocabulary.
 #[derive(Clone, Debug)]
 pub enum InputKind {
     /// Features that have numbers or words for ids: a text file or a cache file. The options are for text.
-    Sparse(ReadOptions, Known),
+    Sparse(ReadOptions, Vocabulary),
     /// Records with a text each, and the names of the labels.
     Records(RecordOptions, NameIndex),
 }
@@ -97,9 +97,10 @@ pub type InputSink<'a> = dyn FnMut(Input<'_>) -> Result<()> + 'a;
 pub fn read_input(path: &Path, kind: &InputKind, watch: &mut Watch<'_>, sink: &mut InputSink<'_>) -> Result<u64> {
     let cache = path.as_os_str() != "-" && Dataset::is_cache(path);
     match kind {
-        InputKind::Sparse(_, known) if cache => cached::read(path, known, watch, sink),
-        InputKind::Sparse(options, known) => {
-            let summary = read_known_rows(path, options, known, watch, &mut |rows| sink(rows_of(&rows)))?;
+        InputKind::Sparse(_, vocabulary) if cache => cached::read(path, vocabulary, watch, sink),
+        InputKind::Sparse(options, vocabulary) => {
+            let summary =
+                read_rows_with_vocabulary(path, options, vocabulary, watch, &mut |rows| sink(rows_of(&rows)))?;
             Ok(summary.shape.n as u64)
         }
         InputKind::Records(..) if cache => {
@@ -107,7 +108,7 @@ pub fn read_input(path: &Path, kind: &InputKind, watch: &mut Watch<'_>, sink: &m
         }
         InputKind::Records(options, names) => {
             let mut texts = |records: &Records, labels: CsrRef<'_>| sink(texts_of(records, labels, &records.texts()));
-            Ok(read_known_records(path, options, names, watch, &mut texts)?.records)
+            Ok(read_records_with_vocabulary(path, options, names, watch, &mut texts)?.records)
         }
     }
 }
@@ -124,13 +125,13 @@ pub fn read_input_from(
     sink: &mut InputSink<'_>,
 ) -> Result<u64> {
     match kind {
-        InputKind::Sparse(options, known) => {
+        InputKind::Sparse(options, vocabulary) => {
             let mut rows = |rows: Rows| sink(rows_of(&rows));
-            Ok(read_known_rows_from(reader, name, options, known, watch, &mut rows)?.shape.n as u64)
+            Ok(read_rows_with_vocabulary_from(reader, name, options, vocabulary, watch, &mut rows)?.shape.n as u64)
         }
         InputKind::Records(options, names) => {
             let mut texts = |records: &Records, labels: CsrRef<'_>| sink(texts_of(records, labels, &records.texts()));
-            Ok(read_known_records_from(reader, name, options, names, watch, &mut texts)?.records)
+            Ok(read_records_with_vocabulary_from(reader, name, options, names, watch, &mut texts)?.records)
         }
     }
 }

@@ -153,16 +153,16 @@ impl LabelSums {
     fn add(&mut self, buffer: &mut Buffer, d: usize) {
         let (features, factors, c) = (buffer.features.view(), &buffer.factors, self.starts.len() - 1);
         let of_label = positions(&buffer.labels, c);
-        let part = |scratch: &mut FeatureSums, labels: std::ops::Range<usize>| {
+        let part = |sums: &mut FeatureSums, labels: std::ops::Range<usize>| {
             let (mut entries, mut lengths) = (Vec::new(), Vec::with_capacity(labels.len()));
             for label in labels {
                 let before = entries.len();
-                let known = &self.entries[self.starts[label]..self.starts[label + 1]];
-                known.iter().for_each(|(feature, sum)| scratch.add(*feature as usize, *sum));
+                let so_far = &self.entries[self.starts[label]..self.starts[label + 1]];
+                so_far.iter().for_each(|(feature, sum)| sums.add(*feature as usize, *sum));
                 for i in of_label.rows(label).iter().map(|i| *i as usize) {
-                    features.entries(i).for_each(|(feature, x)| scratch.add(feature, factors[i] * f64::from(x)));
+                    features.entries(i).for_each(|(feature, x)| sums.add(feature, factors[i] * f64::from(x)));
                 }
-                scratch.take(&mut entries);
+                sums.take(&mut entries);
                 lengths.push(entries.len() - before);
             }
             (entries, lengths)

@@ -1,4 +1,15 @@
-//! From files to products: readers, chunks, the cache file, and the trait through which algorithms see examples.
+//! Data: reading, storing and multiplying by examples, and [`Examples`], the trait through which algorithms see them.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `formats`, `records`, `texts` | readers: sparse features, texts with labels, and data sets made of texts |
+//! | `featurizer` | texts to features |
+//! | `rows`, `chunk`, `transpose`, `cache`, `dataset` | from rows to chunks, in memory or in a cache file |
+//! | `view`, `row_scale`, `bias_center`, `active_labels` | the same data seen otherwise, without a copy |
+//! | `products`, `label_feature_product` | AᵀWB·z and the moments of the columns |
+//! | `vocabulary`, `input`, `names` | reading for a model that has numbered features and labels |
+//! | `near_duplicates` | examples that are nearly the same, to be held out together |
+//! | `generate` | made-up data of any size |
 
 mod active_labels;
 pub(crate) mod bias_center;
@@ -27,7 +38,8 @@ use crate::{Error, Result};
 pub use active_labels::ActiveLabels;
 pub use bias_center::BiasCenter;
 pub use cache::{CacheChunks, CacheWriter, address_space};
-pub use dataset::{Dataset, Watch, convert};
+pub use dataset::{Dataset, convert};
+pub use formats::Watch;
 pub use input::{Input, InputKind, InputSink, read_input, read_input_from};
 pub use label_feature_product::{LabelFeatureProduct, WithProduct};
 pub use names::Names;
@@ -35,7 +47,7 @@ pub use row_scale::RowScale;
 pub use rows::Rows;
 pub use texts::read_texts;
 pub use view::View;
-pub use vocabulary::{Known, KnownIds, NameIndex};
+pub use vocabulary::{NameIndex, Vocabulary, VocabularyIds};
 
 /// The size of a problem: always these letters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

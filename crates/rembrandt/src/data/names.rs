@@ -1,4 +1,4 @@
-//! What labels and features are called.
+//! The names of labels and features that a data set carries.
 
 use super::formats::Summary;
 

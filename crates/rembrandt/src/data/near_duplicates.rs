@@ -1,12 +1,12 @@
-//! Which examples are nearly the same, so that they can be kept together when examples are held out.
+//! Near duplicates: groups of examples that are nearly the same, so that they can be held out together.
 //!
 //! Real data repeat themselves: packages built from one source, reports of one event, revisions of one document. An
-//! example whose near copy was trained on is no test of anything, and a head that is trained on such examples trusts
-//! its inputs too much.
+//! example whose near duplicate was trained on tests nothing, and a head that is trained on such examples trusts its
+//! inputs too much.
 //!
-//! Two examples are alike when the cosine of their features, weighted by rarity, exceeds one half. Those that are share
-//! their most telling features, so only examples that share one of their few heaviest features are compared, and of
-//! those that share it each with a few of the others. This finds most of what is alike in time linear in the examples.
+//! Two examples are near duplicates when the cosine of their features, weighted by inverse document frequency, exceeds
+//! one half. Such examples share their heaviest features. So only examples with a heavy feature in common are compared,
+//! each with a few of the others. This finds most near duplicates in time linear in the number of examples.
 
 use rayon::prelude::*;
 
@@ -14,18 +14,18 @@ use super::{Dataset, Examples};
 use crate::Result;
 use crate::linalg::csr::{Csr, CsrRef};
 
-/// Telling features of an example.
-const TELLING: usize = 4;
-/// Examples that an example is compared with, of those that share a telling feature.
+/// Heaviest features of an example, by which candidates are found.
+const HEAVIEST: usize = 4;
+/// Examples that an example is compared with, of those that share a heavy feature.
 const COMPARED: usize = 6;
-/// The cosine from which examples are alike.
-const ALIKE: f64 = 0.5;
-/// No group holds a larger share of the examples than one in so many: chains of likeness must not eat up a part.
+/// The cosine above which examples are near duplicates.
+const NEAR: f64 = 0.5;
+/// No group holds a larger share of the examples than one in so many: chains of near duplicates must not swallow a part.
 const SHARE: usize = 50;
 /// Entries of the features beyond which nothing is compared: every example is then alone.
 const MOST_ENTRIES: u64 = 1 << 29;
 
-/// For each example the first one of its group; itself for an example that is like no other.
+/// For each example the first one of its group; itself for an example without near duplicates.
 pub(crate) fn groups(data: &Dataset) -> Result<Vec<u32>> {
     let n = data.shape().n;
     if data.nnz(super::Side::X) > MOST_ENTRIES || u32::try_from(n).is_err() {
@@ -33,11 +33,11 @@ pub(crate) fn groups(data: &Dataset) -> Result<Vec<u32>> {
     }
     let x = weighted(data)?;
     let pairs = candidates(x.view(), data.shape().d);
-    let alike: Vec<(u32, u32)> =
-        pairs.into_par_iter().filter(|(a, b)| dot(x.view(), *a as usize, *b as usize) > ALIKE).collect();
+    let near: Vec<(u32, u32)> =
+        pairs.into_par_iter().filter(|(a, b)| dot(x.view(), *a as usize, *b as usize) > NEAR).collect();
     let most = (n / SHARE).max(2);
     let mut groups = Groups { parent: (0..n as u32).collect(), size: vec![1; n] };
-    alike.into_iter().for_each(|(a, b)| groups.join(a, b, most));
+    near.into_iter().for_each(|(a, b)| groups.join(a, b, most));
     Ok((0..n as u32).map(|i| groups.root(i)).collect())
 }
 
@@ -62,18 +62,18 @@ fn weighted(data: &Dataset) -> Result<Csr> {
 
 /// Pairs worth comparing.
 fn candidates(x: CsrRef<'_>, d: usize) -> Vec<(u32, u32)> {
-    let telling: Vec<Vec<u32>> = (0..x.rows())
+    let heaviest: Vec<Vec<u32>> = (0..x.rows())
         .into_par_iter()
         .map(|i| {
             let mut row: Vec<(usize, f32)> = x.entries(i).collect();
             row.sort_unstable_by(|a, b| b.1.abs().total_cmp(&a.1.abs()).then(a.0.cmp(&b.0)));
-            row.iter().take(TELLING).map(|(id, _)| *id as u32).collect()
+            row.iter().take(HEAVIEST).map(|(id, _)| *id as u32).collect()
         })
         .collect();
     // The examples that had the feature last, in a ring.
     let mut recent: Vec<Vec<u32>> = vec![Vec::new(); d];
     let mut pairs = Vec::new();
-    for (i, features) in (0u32..).zip(&telling) {
+    for (i, features) in (0u32..).zip(&heaviest) {
         for feature in features {
             let ring = &mut recent[*feature as usize];
             pairs.extend(ring.iter().map(|j| (*j, i)));

@@ -1,4 +1,4 @@
-//! A batch of examples on its way from a reader to a data set.
+//! [`Rows`]: a batch of examples on its way from a reader to a data set.
 
 use crate::linalg::csr::Csr;
 

@@ -1,4 +1,4 @@
-//! Labelled texts to a data set: records are read, a featurizer is fitted to them, and both make rows.
+//! Data sets from labelled texts: reads the records, fits a featurizer to them, and turns them into rows.
 
 #[cfg(test)]
 mod tests;

@@ -1,8 +1,8 @@
-//! Some rows by columns: the half of a [chunk](super::chunk) that takes the work.
+//! [`Transpose`]: the rows of a [chunk](super::chunk) sorted by columns.
 //!
-//! Counting every id and then sending each entry to its column is simple, and slow: with a million ids every step of it
-//! misses the near caches. So it is done in two steps. The first sends entries to ranges of ids, few enough that a line of
-//! the cache for each stays near. The second counts the ids of one range at a time, whose counters stay near as well.
+//! A plain counting sort is slow: with a million ids nearly every access misses the L1 and L2 caches. So there are two
+//! steps. The first sends entries to ranges of ids, few enough that a cache line for each stays in the cache. The second
+//! counts the ids of one range at a time, whose counters fit the cache as well.
 
 use crate::linalg::csr::CsrRef;
 
@@ -27,7 +27,7 @@ pub(crate) struct Transpose {
     next: Vec<u32>,
     next_id: Vec<u32>,
     /// A bit for each id of one range, set if it occurs.
-    occurring: Vec<u64>,
+    present: Vec<u64>,
 }
 
 impl Transpose {
@@ -110,14 +110,14 @@ impl Transpose {
             }
             return;
         }
-        let (next, occurring) = (zeros(&mut self.next_id, width), zeros(&mut self.occurring, width.div_ceil(64)));
+        let (next, present) = (zeros(&mut self.next_id, width), zeros(&mut self.present, width.div_ceil(64)));
         for id in entries.iter().map(|entry| (entry >> 48) as usize) {
             next[id] += 1;
-            occurring[id / 64] |= 1 << (id % 64);
+            present[id / 64] |= 1 << (id % 64);
         }
         let mut start = 0;
-        for (id, occurring) in (0..).step_by(64).zip(&*occurring) {
-            let mut rest = *occurring;
+        for (id, present) in (0..).step_by(64).zip(&*present) {
+            let mut rest = *present;
             while rest != 0 {
                 let id = id + rest.trailing_zeros();
                 rest &= rest - 1;

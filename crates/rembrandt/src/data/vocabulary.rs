@@ -1,12 +1,13 @@
-//! Ids that are settled before a file is read, because a model has numbered its features and labels already.
+//! [`Vocabulary`]: the features and labels that a model has numbered, by which files for it are read.
 //!
-//! What the model has never seen must not disturb it. A feature without a number is dropped, since nothing can be said
-//! about it. A label without one is kept under a number that no prediction has, so that it counts as missed.
+//! A feature outside of the vocabulary is dropped while its line is parsed: the model can say nothing about it, and new
+//! words must not fill the memory. A label outside of it is kept, under a number that no prediction has, so that it counts
+//! as missed.
 
 use std::sync::Arc;
 
 use super::formats::show;
-use super::formats::vocabulary::Vocabulary;
+use super::formats::word_table::WordTable;
 use super::{Dataset, Examples, Side};
 use crate::{Error, Result};
 
@@ -22,7 +23,7 @@ use crate::{Error, Result};
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct NameIndex {
-    names: Arc<Vocabulary>,
+    names: Arc<WordTable>,
 }
 
 impl NameIndex {
@@ -31,7 +32,7 @@ impl NameIndex {
     /// # Errors
     /// If a name occurs twice, or there are 2³² − 1 or more.
     pub fn new<N: AsRef<str>>(names: impl IntoIterator<Item = N>) -> Result<NameIndex> {
-        let mut index = Vocabulary::default();
+        let mut index = WordTable::default();
         for name in names {
             let (name, next) = (name.as_ref(), index.len());
             match index.id(name) {
@@ -65,21 +66,21 @@ impl NameIndex {
     }
 }
 
-/// The ids of one side that a model knows.
+/// The ids of one side of a [`Vocabulary`].
 #[derive(Clone, Debug)]
-pub enum KnownIds {
+pub enum VocabularyIds {
     /// Numbers below this.
     Numbers(usize),
     /// Words.
     Words(NameIndex),
 }
 
-impl KnownIds {
+impl VocabularyIds {
     /// How many there are.
     pub fn len(&self) -> usize {
         match self {
-            KnownIds::Numbers(count) => *count,
-            KnownIds::Words(names) => names.len(),
+            VocabularyIds::Numbers(count) => *count,
+            VocabularyIds::Words(names) => names.len(),
         }
     }
 
@@ -89,30 +90,30 @@ impl KnownIds {
     }
 }
 
-/// All ids that a model knows: what [`read_known_rows`](super::formats::read_known_rows) reads by.
+/// The ids of a model, for both sides: what [`read_rows_with_vocabulary`](super::formats::read_rows_with_vocabulary) reads by.
 #[derive(Clone, Debug)]
-pub struct Known {
+pub struct Vocabulary {
     /// The features; others are dropped.
-    pub features: KnownIds,
-    /// The labels; others get numbers from [`len`](KnownIds::len) on, different ones for different labels.
-    pub labels: KnownIds,
+    pub features: VocabularyIds,
+    /// The labels; others get numbers from [`len`](VocabularyIds::len) on, different ones for different labels.
+    pub labels: VocabularyIds,
 }
 
-impl Known {
+impl Vocabulary {
     /// The ids of the data that a model is trained on: words where the file had words, numbers otherwise, even if they
     /// have names as well.
     ///
     /// # Errors
     /// If two words are the same, which no reader lets happen.
-    pub fn of(data: &Dataset) -> Result<Known> {
+    pub fn of(data: &Dataset) -> Result<Vocabulary> {
         let ids = |side, names: Option<&[String]>| match names.filter(|_| data.has_words(side)) {
-            Some(names) => NameIndex::new(names).map(KnownIds::Words),
-            None => Ok(KnownIds::Numbers(data.shape().width(side))),
+            Some(names) => NameIndex::new(names).map(VocabularyIds::Words),
+            None => Ok(VocabularyIds::Numbers(data.shape().width(side))),
         };
-        Ok(Known { features: ids(Side::X, data.feature_names())?, labels: ids(Side::Y, data.label_names())? })
+        Ok(Vocabulary { features: ids(Side::X, data.feature_names())?, labels: ids(Side::Y, data.label_names())? })
     }
 
-    pub(super) fn side(&self, side: Side) -> &KnownIds {
+    pub(super) fn side(&self, side: Side) -> &VocabularyIds {
         match side {
             Side::X => &self.features,
             Side::Y => &self.labels,
@@ -120,18 +121,18 @@ impl Known {
     }
 }
 
-/// Numbers words as they come, after those that are known.
+/// Numbers words as they come, after those of a vocabulary.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Numbering {
     known: NameIndex,
     /// How many are known: the number of the first that is not.
     first: u32,
-    new: Vocabulary,
+    new: WordTable,
 }
 
 impl Numbering {
     pub(super) fn after(known: NameIndex) -> Numbering {
-        Numbering { first: known.len() as u32, known, new: Vocabulary::default() }
+        Numbering { first: known.len() as u32, known, new: WordTable::default() }
     }
 
     /// The number of a word, a new one when it is new; `None` when all numbers below 2³² − 1 are taken.

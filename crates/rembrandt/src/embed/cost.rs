@@ -79,7 +79,7 @@ impl Rembrandt {
         ((width * of_finding) as u64).saturating_add(self.projection_work(shape, direct))
     }
 
-    /// The same for the projection of an embedding that is already known, and its account.
+    /// The same for the projection of an embedding that is already known, and its diagnostics.
     pub(super) fn projection_work(&self, shape: Shape, direct: bool) -> u64 {
         let (k, d) = (self.k as f64, shape.d as f64);
         let solve = if direct { 0.0 } else { half_passes(self.cg_steps) };

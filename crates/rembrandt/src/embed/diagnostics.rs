@@ -1,4 +1,4 @@
-//! What an embedding comes to: the projection of the features into it, its energy and its residuals.
+//! How good an embedding is: the projection of the features into it, the energy that it captures, and its residuals.
 
 use super::cost::{Procedure, procedure};
 use super::moments::centred_intercept;
@@ -29,20 +29,39 @@ impl Rembrandt {
             own,
             |direct, shape| self.projection_work(shape, direct),
             run,
-            |problem, operator, run| self.account(problem, operator, data, found, run),
+            |problem, operator, run| self.diagnose(problem, operator, data, found, run),
         )
     }
 
     /// The projection, and how good the embedding is.
-    pub(super) fn account(
+    pub(super) fn diagnose(
         &self,
         problem: &Problem<'_>,
         operator: &Operator<'_>,
         original: &dyn Examples,
-        Found { labels, rank, tally }: Found,
+        found: Found,
         run: &mut Run<'_>,
     ) -> Result<Embedding> {
-        let (shape, inner) = (operator.data.shape(), operator.regression);
+        let mut fitted = self.project(problem, operator, &found.labels, found.rank, run)?;
+        if self.center {
+            fitted.intercept = centred_intercept(original, &found.labels, &fitted.projection)?;
+        }
+        let rest = operator.rest(&found.labels, self.seed, run)?;
+        let report = Report { shape: original.shape(), ..self.report(problem, operator, &found, &fitted, rest) };
+        let Fitted { projection, intercept, spectrum, .. } = fitted;
+        Ok(Embedding { labels: found.labels, projection, intercept, spectrum, report })
+    }
+
+    /// What the report says, given the energy that the embedding leaves out and its standard error.
+    fn report(
+        &self,
+        problem: &Problem<'_>,
+        operator: &Operator<'_>,
+        found: &Found,
+        fitted: &Fitted,
+        (rest, trace_error): (f64, f64),
+    ) -> Report {
+        let (shape, regression, tally) = (operator.data.shape(), operator.regression, &found.tally);
         let direct = problem.gram.is_some();
         let width = match self.columns(shape) {
             0 => self.k,
@@ -51,22 +70,17 @@ impl Rembrandt {
         let solver = match procedure(self, direct) {
             Procedure::FewPass if tally.half_passes > 0.0 => "few-pass",
             // Of an embedding that was not searched for, such as a random one, only the regressions are told.
-            _ => inner.name(),
+            _ => regression.name(),
         };
-        let mut fitted = self.project(problem, operator, &labels, rank, run)?;
-        if self.center {
-            fitted.intercept = centred_intercept(original, &labels, &fitted.projection)?;
-        }
         let gram_passes = if direct { 2.0 * shape.d as f64 / width as f64 } else { 0.0 };
-        let energy = fitted.spectrum.iter().sum();
-        let (rest, trace_error) = operator.rest(&labels, self.seed, run)?;
+        let energy: f64 = fitted.spectrum.iter().sum();
         let trace_estimate = energy + rest;
-        let report = Report {
-            shape: original.shape(),
+        Report {
+            shape,
             k: self.k,
-            rank,
+            rank: found.rank,
             solver: solver.into(),
-            rho: inner.rho,
+            rho: regression.rho,
             projection_rho: fitted.rho,
             half_passes: gram_passes + tally.half_passes / width as f64,
             projection_half_passes: fitted.cost.half_passes / self.k as f64,
@@ -75,16 +89,9 @@ impl Rembrandt {
             trace_error,
             energy_fraction: if trace_estimate > 0.0 { energy / trace_estimate } else { 0.0 },
             max_residual: fitted.residuals.iter().fold(0.0, |max, r| r.max(max)),
-            residuals: fitted.residuals,
+            residuals: fitted.residuals.clone(),
             guarded_columns: tally.guarded + fitted.cost.guarded,
-        };
-        Ok(Embedding {
-            labels,
-            projection: fitted.projection,
-            intercept: fitted.intercept,
-            spectrum: fitted.spectrum,
-            report,
-        })
+        }
     }
 
     /// P ← solve (XᵀWX + ρₚI) P = XᵀWY E, and how good E is.
@@ -111,7 +118,7 @@ impl Rembrandt {
             cost: Cost::default(),
         };
         for (from, to) in operator.panels(rank) {
-            let panel = run.checkpoint(&panel_name("account", from, to), |run| {
+            let panel = run.checkpoint(&panel_name("diagnostics", from, to), |run| {
                 project_panel(operator, final_regression, own.is_some(), labels.columns(from, to), run)
             })?;
             let (p, spectrum, residuals, half_passes, guarded) = panel;
@@ -130,6 +137,7 @@ impl Rembrandt {
     }
 }
 
+/// The projection, and what its regressions tell of each direction.
 struct Fitted {
     projection: Matrix,
     intercept: Vec<f32>,

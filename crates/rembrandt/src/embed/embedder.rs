@@ -22,9 +22,9 @@ pub struct Embedder {
     pub params: Rembrandt,
 }
 
-/// Examples and labels in the same space.
+/// An embedding of the labels, and the projection of the features into the same space.
 #[derive(Clone, Debug)]
-pub struct Projected {
+pub struct FittedProjection {
     /// E, c×k.
     pub labels: Matrix,
     /// P, d×k.
@@ -60,8 +60,8 @@ impl Embedder {
             let reason = format!("{} dimensions are more than the {most} {what} of the data", self.params.k);
             return Err(Error::parameter("k", reason));
         }
-        if self.params.spread > 0.0 && self.method != Method::Rembrandt {
-            return Err(Error::parameter("spread", "is for Rembrandt's embedding"));
+        if self.params.random_fraction > 0.0 && self.method != Method::Rembrandt {
+            return Err(Error::parameter("random_fraction", "is for Rembrandt's embedding"));
         }
         Rembrandt { k: self.params.k.min(shape.c), ..self.params.clone() }.check(shape)
     }
@@ -79,7 +79,7 @@ impl Embedder {
     }
 
     /// The regression around what [`find`](Embedder::find) found, or the first dimensions of it.
-    pub fn project(&self, data: &dyn Examples, basis: &Matrix, run: &mut Run<'_>) -> Result<Projected> {
+    pub fn project(&self, data: &dyn Examples, basis: &Matrix, run: &mut Run<'_>) -> Result<FittedProjection> {
         let (labels, projection, intercept) = match self.method {
             Method::Pca => {
                 let found = pca::regress(&self.params, basis, data, run)?;
@@ -92,10 +92,10 @@ impl Embedder {
             }
         };
         let means = self.means(data, &projection, &intercept)?;
-        Ok(Projected { labels, projection, intercept, means })
+        Ok(FittedProjection { labels, projection, intercept, means })
     }
 
-    /// Both steps, with an account, beginning with `start` where that helps. The means are those of [`Projected`].
+    /// Both steps, with a report, beginning with `start` where that helps. The means are those of [`FittedProjection`].
     pub fn fit_from(
         &self,
         start: Option<&Matrix>,

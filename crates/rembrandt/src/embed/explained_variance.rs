@@ -1,6 +1,7 @@
-//! A dimension for the embedding from the labels alone: the authors' rule for data sets with few labels.
+//! The dimension that explains a given share of the variance of the labels: the authors' rule for data sets with few
+//! labels.
 //!
-//! The eigenvalues of YᵀWY say how much of the labels, whatever the features, each direction holds. The smallest k
+//! The eigenvalues of YᵀWY say how much of the labels, whatever the features, each direction holds: its energy. The smallest k
 //! whose top eigenvalues hold more than a given share of all of them is enough for the labels, and so for what the
 //! features can tell about them. Here the c×c matrix is written down, so this is not for very many labels.
 

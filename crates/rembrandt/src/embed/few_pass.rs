@@ -25,7 +25,7 @@
 
 use super::operator::Operator;
 use super::params::Rembrandt;
-use super::range_finder::{Basis, Found, completed, pass_name, top_left};
+use super::range_finder::{Basis, Found, complete_basis, pass_name, top_left};
 use super::regression::{Problem, Regression};
 use crate::linalg::cg::Stop;
 use crate::linalg::kernels::columns::{add_multiple, copy, dot, sweep};
@@ -81,7 +81,7 @@ pub(super) fn find(
         }
         if !is_last {
             basis.found = orth::principal_basis(&mut basis.q);
-            completed(&mut basis.q, basis.found, params.seed, pass);
+            complete_basis(&mut basis.q, basis.found, params.seed, pass);
             basis.keep(pass, run)?;
         }
     }

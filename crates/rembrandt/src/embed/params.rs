@@ -79,7 +79,10 @@ pub struct Rembrandt {
     /// Share of the dimensions that are random directions instead of those with the most energy. Where labels are many
     /// and each is told by features of its own, the energy is spread thin, and the k best directions are those of a
     /// few large labels: no head can tell the others apart. Random directions keep a little of every label.
-    pub spread: f64,
+    ///
+    /// In files it is still called `spread`, as in those of earlier versions; both names are read.
+    #[serde(rename = "spread", alias = "random_fraction")]
+    pub random_fraction: f64,
     /// Passes of the range finder (q), before the last product. The paper says 1, its authors' code ran with 2 and so do
     /// we: where the spectrum is flat, as on bibtex at k = 50, the second takes the captured energy from 0.995 of the
     /// optimum to 0.998. For [`Solver::FewPass`] they are the cheap ones.
@@ -116,7 +119,7 @@ impl Default for Rembrandt {
         Rembrandt {
             k: 100,
             oversample: 20,
-            spread: 0.0,
+            random_fraction: 0.0,
             passes: 2,
             ridge: 1.0,
             ridge_convention: RidgeConvention::default(),
@@ -215,8 +218,8 @@ impl Rembrandt {
                 return Err(Error::parameter(name, "must be a finite number, zero or more"));
             }
         }
-        if !(0.0..=1.0).contains(&self.spread) {
-            return Err(Error::parameter("spread", "must be a number from 0 to 1"));
+        if !(0.0..=1.0).contains(&self.random_fraction) {
+            return Err(Error::parameter("random_fraction", "must be a number from 0 to 1"));
         }
         for (name, steps) in [("cg_steps", Some(self.cg_steps)), ("projection.cg_steps", self.projection.cg_steps)] {
             if steps == Some(0) {
@@ -253,7 +256,7 @@ impl Rembrandt {
 
     /// Dimensions that the range finder finds; those after them are random.
     pub fn leading(&self) -> usize {
-        self.k - ((self.spread * self.k as f64).round() as usize).min(self.k)
+        self.k - ((self.random_fraction * self.k as f64).round() as usize).min(self.k)
     }
 
     /// Columns that the range finder works on: k + p, but never more than there are labels.
@@ -283,8 +286,8 @@ mod tests {
             ("cg_steps", |p| p.cg_steps = 0),
             ("projection.cg_steps", |p| p.projection.cg_steps = Some(0)),
             ("panel", |p| p.panel = 0),
-            ("spread", |p| p.spread = 1.1),
-            ("spread", |p| p.spread = f64::NAN),
+            ("random_fraction", |p| p.random_fraction = 1.1),
+            ("random_fraction", |p| p.random_fraction = f64::NAN),
         ];
         assert!(Rembrandt::new(5).check(SHAPE).is_ok());
         for (expected, change) in cases {
@@ -297,6 +300,16 @@ mod tests {
         }
         let empty = Rembrandt::new(5).check(Shape { n: 0, ..SHAPE });
         assert_eq!(empty.unwrap_err().to_string(), "the data have no examples");
+    }
+
+    #[test]
+    fn files_of_all_versions_tell_the_random_fraction() {
+        let params = Rembrandt { random_fraction: 0.5, ..Rembrandt::new(5) };
+        let written = serde_json::to_string(&params).unwrap();
+        assert!(written.contains("\"spread\":0.5"), "{written}");
+        for text in [&written, &written.replace("spread", "random_fraction")] {
+            assert_eq!(serde_json::from_str::<Rembrandt>(text).unwrap(), params);
+        }
     }
 
     #[test]

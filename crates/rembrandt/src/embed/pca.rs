@@ -11,6 +11,8 @@
 //!
 //! As nothing of h was fitted to labels, training examples are as new to it as any others.
 
+use faer::Mat;
+
 use super::moments::{check_range, mean};
 use super::params::Rembrandt;
 use super::principal::{Principal, principal};
@@ -92,21 +94,30 @@ pub(super) fn regress(
         run.advance("projection", 2 * k as u64)?;
         Ok(shares)
     })?;
-    let (values, u) = orth::eigen(&gram);
-    let inverse = |v: f64| if v > NO_VARIANCE * largest { (v + rho).recip() } else { 0.0 };
-    let weighed = faer::Mat::from_fn(k, k, |i, j| u[(i, j)] * inverse(values[j]));
-    let labels = orth::multiply(shares.view(), &(&weighed * u.transpose()));
-    let (squares, along) = (dot(product.view(), product.view()), dot(directions.view(), product.view()));
-    let residual = |j: usize| {
-        let mu = spectrum[j];
-        let square = squares[j] - 2.0 * mu * along[j] + mu * mu;
-        if mu > NO_VARIANCE * largest { square.max(0.0).sqrt() / mu } else { 0.0 }
-    };
-    let residuals = (0..k).map(residual).collect();
+    let labels = orth::multiply(shares.view(), &ridge_inverse(&gram, rho, NO_VARIANCE * largest));
+    let residuals = residuals(directions, &product, &spectrum, NO_VARIANCE * largest);
     Ok(Components { labels, projection, intercept, spectrum, residuals, rho, trace })
 }
 
-/// Directions and regression, with an account in which the variance of the features is the energy.
+/// (G + ρI)⁻¹ within the directions whose variance exceeds `floor`.
+fn ridge_inverse(gram: &Mat<f64>, rho: f64, floor: f64) -> Mat<f64> {
+    let (values, u) = orth::eigen(gram);
+    let inverse = |v: f64| if v > floor { (v + rho).recip() } else { 0.0 };
+    let weighed = Mat::from_fn(u.nrows(), u.ncols(), |i, j| u[(i, j)] * inverse(values[j]));
+    &weighed * u.transpose()
+}
+
+/// ‖Cv − μv‖/μ of each direction v, with `product` = C·V; 0 where μ is below `floor`.
+fn residuals(directions: &Matrix, product: &Matrix, spectrum: &[f64], floor: f64) -> Vec<f64> {
+    let (squares, along) = (dot(product.view(), product.view()), dot(directions.view(), product.view()));
+    let residual = |(j, mu): (usize, &f64)| {
+        let square = squares[j] - 2.0 * mu * along[j] + mu * mu;
+        if *mu > floor { square.max(0.0).sqrt() / mu } else { 0.0 }
+    };
+    spectrum.iter().enumerate().map(residual).collect()
+}
+
+/// Directions and regression, with a report in which the variance of the features is the energy.
 pub(super) fn fit(
     params: &Rembrandt,
     start: Option<&Matrix>,

@@ -1,4 +1,4 @@
-//! Compressed sensing: labels at random places.
+//! Random embeddings of the labels, as in compressed sensing.
 //!
 //! An example has few of very many labels, so a few random projections of its label vector y tell which. Hsu et al. [1]
 //! draw a random matrix A (k×c), regress the k numbers A·y on the features, and recover y from a prediction h as a sparse
@@ -50,13 +50,13 @@ pub(super) fn scaled(method: Method, basis: &Matrix) -> Matrix {
     labels
 }
 
-/// Random rows and the regression on them. The account is that of the space which the columns of E span: energy is
-/// defined for orthonormal columns, and these are not.
+/// Random rows and the regression on them. The diagnostics are those of the space that the columns of E span:
+/// energy is defined for orthonormal columns, and these are not.
 pub(super) fn fit(method: Method, params: &Rembrandt, data: &dyn Examples, run: &mut Run<'_>) -> Result<Embedding> {
     let labels = scaled(method, &draw(params, data.shape()));
     let mut span = labels.clone();
     let rank = orth::orthonormalize(&mut span);
-    let account = params.fit_around(span, rank, data, run)?;
+    let of_span = params.fit_around(span, rank, data, run)?;
     let (projection, intercept) = params.fit_projection(data, &labels, run)?;
-    Ok(Embedding { labels, projection, intercept, ..account })
+    Ok(Embedding { labels, projection, intercept, ..of_span })
 }

@@ -38,7 +38,7 @@ impl Basis {
             return Ok(Basis { q, passes, found, tally: Tally { half_passes, guarded } });
         }
         let mut q = Matrix::zeros(rows, columns);
-        begin_with(&mut q, start, seed);
+        start_basis(&mut q, start, seed);
         Ok(Basis { q, passes: 0, found: 0, tally: Tally::default() })
     }
 
@@ -65,7 +65,7 @@ pub(super) fn pass_name(pass: usize) -> String {
 }
 
 /// The beginning of a range finder: random columns, the first of them replaced by those of `start`.
-fn begin_with(q: &mut Matrix, start: Option<&Matrix>, seed: u64) {
+fn start_basis(q: &mut Matrix, start: Option<&Matrix>, seed: u64) {
     random::fill_normal(q, 0, seed);
     if let Some(start) = start {
         let known = start.cols().min(q.cols());
@@ -78,11 +78,11 @@ fn begin_with(q: &mut Matrix, start: Option<&Matrix>, seed: u64) {
 /// Makes the product of a pass an orthonormal basis, where it has lost rank with random columns.
 pub(super) fn next_basis(q: &mut Matrix, seed: u64, pass: usize) {
     let rank = orth::orthonormalize(q);
-    completed(q, rank, seed, pass);
+    complete_basis(q, rank, seed, pass);
 }
 
 /// Fills a basis that has lost rank with random columns, which differ from pass to pass.
-pub(super) fn completed(q: &mut Matrix, rank: usize, seed: u64, pass: usize) {
+pub(super) fn complete_basis(q: &mut Matrix, rank: usize, seed: u64, pass: usize) {
     orth::complete(q, rank, seed ^ COMPLETION.wrapping_mul(pass as u64 + 1));
 }
 

@@ -149,6 +149,18 @@ impl<'a> Regression<'a> {
             sweep([b.view_mut()], [], 0, |rows, [b], [], _| multiply_rows(b, &inverse[rows]));
             return Ok((b, Cost::default()));
         }
+        self.iterate(b, width, spare, run, stage)
+    }
+
+    /// Conjugate gradients, with XᵀWX where it is written down and with the data otherwise.
+    fn iterate(
+        &self,
+        b: Matrix,
+        width: usize,
+        spare: &Spare,
+        run: &mut Run<'_>,
+        stage: &'static str,
+    ) -> Result<(Matrix, Cost)> {
         let run = RefCell::new(run);
         let mut product = |p: MatRef<'_>, q: MatMut<'_>| match self.gram {
             Some(gram) => {

@@ -26,7 +26,7 @@ use crate::linalg::orth;
 use crate::{Error, Result, Run};
 
 /// Keeps random dimensions apart from what else is random.
-const SPREAD: u64 = 0x2545_f491_4f6c_dd1d;
+const RANDOM_DIMENSIONS: u64 = 0x2545_f491_4f6c_dd1d;
 
 impl Rembrandt {
     /// Finds the embedding of the labels and the projection of the features into it.
@@ -37,8 +37,8 @@ impl Rembrandt {
     /// - k larger than the number of labels is an error; k + p is cut to it.
     /// - When the labels that the features can express have a rank below k, the remaining columns are an arbitrary
     ///   orthonormal completion with eigenvalue and projection 0, and [`Report::rank`](super::Report::rank) says so.
-    /// - With [`spread`](Rembrandt::spread), the last dimensions are random, for labels that never occur too, and have the
-    ///   energy that they happen to have; the rank is then k.
+    /// - With a [`random_fraction`](Rembrandt::random_fraction), the last dimensions are random, for labels that never occur
+    ///   too, and have the energy that they happen to have; the rank is then k.
     /// - A feature that never occurs has a zero row in the projection; a label that never occurs has a zero row in
     ///   every column up to the rank.
     ///
@@ -78,7 +78,7 @@ impl Rembrandt {
         Ok(embedding)
     }
 
-    /// The same with a row for each label of `data`, whether it occurs or not.
+    /// The same with a row for each label of `data`, active or not.
     fn fit_all(&self, start: Option<&Matrix>, data: &dyn Examples, run: &mut Run<'_>) -> Result<Embedding> {
         let own = (self.ridge, self.stop());
         self.prepared(
@@ -88,12 +88,12 @@ impl Rembrandt {
             run,
             |problem, operator, run| {
                 let found = self.find_labels(start, problem, operator, run)?;
-                self.account(problem, operator, data, found, run)
+                self.diagnose(problem, operator, data, found, run)
             },
         )
     }
 
-    /// The embedding of the labels alone, without projection, spectrum and report, for whoever needs no more.
+    /// The embedding of the labels alone: no projection, spectrum or report, and the time for them is saved.
     pub fn fit_labels(&self, start: Option<&Matrix>, data: &dyn Examples, run: &mut Run<'_>) -> Result<Matrix> {
         self.check_start(start, data)?;
         let Some(active) = self.active_labels(data)? else {
@@ -161,7 +161,7 @@ impl Rembrandt {
         operator: &Operator<'_>,
         run: &mut Run<'_>,
     ) -> Result<Found> {
-        let leading = Rembrandt { k: self.leading(), spread: 0.0, ..self.clone() };
+        let leading = Rembrandt { k: self.leading(), random_fraction: 0.0, ..self.clone() };
         if leading.k == self.k {
             return self.find_leading(start, problem, operator, run);
         }
@@ -173,7 +173,7 @@ impl Rembrandt {
             labels.columns_mut(0, leading.k).copy_from(found.labels.view());
             (rank, tally) = (found.rank, found.tally);
         }
-        orth::complete(&mut labels, rank, self.seed ^ SPREAD);
+        orth::complete(&mut labels, rank, self.seed ^ RANDOM_DIMENSIONS);
         Ok(Found { labels, rank: self.k, tally })
     }
 

@@ -1,4 +1,4 @@
-//! What an embedder returns: the embedding and an account of how good it is.
+//! What an embedder returns: the embedding, and a report of how it was found and how good it is.
 
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +27,7 @@ pub struct Embedding {
     pub report: Report,
 }
 
-/// An account of a fit.
+/// How an embedding was found and how good it is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// Size of the data.

@@ -4,6 +4,8 @@
 //! The others hold one batch or chunk of rows, so 32-bit offsets are enough. Values may be absent, which means
 //! that every stored entry is 1: labels and word sets then cost half the memory.
 
+use crate::{Error, Result};
+
 /// Owned sparse rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Csr {
@@ -82,6 +84,31 @@ impl Csr {
         }
     }
 
+    /// A matrix from its parts: where each row begins in `indices` and one offset more, the column of each entry, and the
+    /// value of each or none when all are 1. Nothing is copied. The layout is that of SciPy's `csr_matrix`, with 32-bit
+    /// offsets.
+    ///
+    /// ```
+    /// use rembrandt::linalg::csr::Csr;
+    ///
+    /// // [[0.5, 0, 2], [0, 0, 0], [0, 1, 0]]
+    /// let matrix = Csr::from_parts(vec![0, 2, 2, 3], vec![0, 2, 1], Some(vec![0.5, 2.0, 1.0]), 3)?;
+    /// assert_eq!((matrix.rows(), matrix.nnz()), (3, 3));
+    /// assert_eq!(matrix.view().row(0).0, [0, 2]);
+    /// assert!(Csr::from_parts(vec![0, 2], vec![2, 0], None, 3).is_err());
+    /// # Ok::<(), rembrandt::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the offsets do not begin at 0, descend or end elsewhere than at the number of entries; if columns are not strictly
+    /// ascending within a row and below `cols` (SciPy's `sum_duplicates` sorts and merges them); or if there are more or
+    /// fewer values than entries, or some that are not finite.
+    pub fn from_parts(indptr: Vec<u32>, indices: Vec<u32>, values: Option<Vec<f32>>, cols: usize) -> Result<Csr> {
+        let matrix = CsrRef { ptr: &indptr, ids: &indices, values: values.as_deref() };
+        matrix.check(cols).map_err(|reason| Error::Data(format!("a sparse matrix {reason}")))?;
+        Ok(Csr { ptr: indptr, ids: indices, values })
+    }
+
     /// A matrix from its parts, which may come from a file: `rows` rows, each with ascending ids below `width`.
     pub(crate) fn checked(
         ptr: Vec<u32>,
@@ -146,6 +173,31 @@ impl<'a> CsrRef<'a> {
     /// If there are no such rows.
     pub fn range(&self, rows: std::ops::Range<usize>) -> CsrRef<'a> {
         CsrRef { ptr: &self.ptr[rows.start..=rows.end], ..*self }
+    }
+
+    /// Checks all that the rest of the library relies on, for a matrix with `cols` columns; else says what it has that is
+    /// wrong, as the end of a sentence.
+    pub(crate) fn check(&self, cols: usize) -> Result<(), String> {
+        let CsrRef { ptr, ids, values } = *self;
+        if ptr.first() != Some(&0) || !ptr.is_sorted() || ptr.last().map(|end| *end as usize) != Some(ids.len()) {
+            return Err("has offsets of rows that do not ascend from 0 to the number of entries".into());
+        }
+        if values.is_some_and(|values| values.len() != ids.len()) {
+            return Err("has another number of values than of entries".into());
+        }
+        for i in 0..self.rows() {
+            let (ids, values) = self.row(i);
+            if !ids.is_sorted_by(|a, b| a < b) {
+                return Err(format!("has a row, number {}, whose ids are not ascending and distinct", i + 1));
+            }
+            if let Some(id) = ids.last().filter(|id| **id as usize >= cols) {
+                return Err(format!("has a row, number {}, with the id {id}, but only {cols} columns", i + 1));
+            }
+            if let Some(value) = values.and_then(|values| values.iter().find(|v| !v.is_finite())) {
+                return Err(format!("has a row, number {}, with the value {value}", i + 1));
+            }
+        }
+        Ok(())
     }
 
     /// Number of rows.

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use super::{Model, Predictions, Predictor, Preprocessing};
-use crate::data::formats::{Format, Ids, ReadOptions, Watch, read_known_rows_from};
+use crate::data::formats::{Format, Ids, ReadOptions, Watch, read_rows_with_vocabulary_from};
 use crate::data::records::{RecordFormat, RecordOptions};
-use crate::data::{Input, InputKind, Known, KnownIds, NameIndex, read_input};
+use crate::data::{Input, InputKind, NameIndex, Vocabulary, VocabularyIds, read_input};
 use crate::linalg::csr::{Csr, CsrRef};
 use crate::{Error, Result};
 
@@ -124,8 +124,8 @@ impl Model {
         }
         let words = self.training_stats().words.iter().all(|words| *words);
         let options = ReadOptions { ids: if words { Ids::Words } else { Ids::Auto }, ..ReadOptions::default() };
-        let (name, known) = (Path::new("the example"), self.vocabulary()?);
-        read_known_rows_from(line.as_bytes(), name, &options, &known, &mut |_, _| true, &mut |batch| {
+        let (name, vocabulary) = (Path::new("the example"), self.vocabulary()?);
+        read_rows_with_vocabulary_from(line.as_bytes(), name, &options, &vocabulary, &mut |_, _| true, &mut |batch| {
             rows = batch.x;
             Ok(())
         })?;
@@ -161,13 +161,13 @@ impl Model {
     }
 
     /// The ids of features and labels, by number or word as the training data had them.
-    fn vocabulary(&self) -> Result<Known> {
+    fn vocabulary(&self) -> Result<Vocabulary> {
         let (shape, [feature_words, label_words]) = (self.shape(), self.training_stats().words);
         let features = match self.feature_names() {
-            Some(names) if feature_words => KnownIds::Words(NameIndex::new(names.iter())?),
-            _ => KnownIds::Numbers(shape.d),
+            Some(names) if feature_words => VocabularyIds::Words(NameIndex::new(names.iter())?),
+            _ => VocabularyIds::Numbers(shape.d),
         };
-        let labels = if label_words { KnownIds::Words(self.label_index()?) } else { KnownIds::Numbers(shape.c) };
-        Ok(Known { features, labels })
+        let labels = if label_words { VocabularyIds::Words(self.label_index()?) } else { VocabularyIds::Numbers(shape.c) };
+        Ok(Vocabulary { features, labels })
     }
 }

@@ -214,7 +214,7 @@ impl Fit<'_> {
             features: setting.features,
             ..params.clone()
         };
-        chosen.embedding.spread = setting.random_fraction;
+        chosen.embedding.random_fraction = setting.random_fraction;
         chosen
     }
 

@@ -177,8 +177,8 @@ impl TrainParams {
     /// random ones where labels are many. It goes with [`HeadKind::fast`] and with a [`Tuning`] that has no time.
     pub fn fast(self, shape: Shape) -> TrainParams {
         let k = self.k.unwrap_or_else(|| FAST_K.min(self.most_k(shape)).max(1));
-        let random_fraction = if shape.c / MANY_LABELS >= k { 1.0 } else { self.embedding.spread };
-        TrainParams { k: Some(k), embedding: Rembrandt { spread: random_fraction, ..self.embedding }, ..self }
+        let random_fraction = if shape.c / MANY_LABELS >= k { 1.0 } else { self.embedding.random_fraction };
+        TrainParams { k: Some(k), embedding: Rembrandt { random_fraction, ..self.embedding }, ..self }
     }
 
     /// Checks everything against the data, before any work.

@@ -95,7 +95,7 @@ fn search_once(
     let mut setting = Setting {
         k: params.first_k(shape),
         ridge: params.first_ridge(shape),
-        random_fraction: params.embedding.spread,
+        random_fraction: params.embedding.random_fraction,
         head_ridge: params.head_ridge(features.is_some()),
         features,
     };

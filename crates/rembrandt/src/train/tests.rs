@@ -164,7 +164,7 @@ fn tuning_spreads_dimensions_over_many_equal_labels() {
     let params = TrainParams { k: Some(6), ridge: Some(0.1), ..TrainParams::new(HeadKind::Softmax) };
     let tuning = Tuning { budget: Duration::from_secs(3600), random_fraction: true, ..Tuning::off() };
     let (plain, tuned) = (fit(&params, &data, &Tuning::off()), fit(&params, &data, &tuning));
-    assert_eq!((chosen(&plain).embedding.spread, chosen(&tuned).embedding.spread), (0.0, 1.0));
+    assert_eq!((chosen(&plain).embedding.random_fraction, chosen(&tuned).embedding.random_fraction), (0.0, 1.0));
     let (plain, tuned) = (report(&plain), report(&tuned));
     assert!(tuned.held_out.p1 > plain.held_out.p1 + 0.2, "{:?}", tuned.tried);
     assert_eq!(tuned.tried.iter().map(|t| t.random_fraction).collect::<Vec<_>>(), [0.0, 1.0, 0.5]);
@@ -288,14 +288,14 @@ fn fast_leaves_the_head_out_where_a_ranker_can_be_weighed() {
     assert_eq!(HeadKind::fast(&many).unwrap(), HeadKind::LeastSquares);
     let shape = |c: usize| Shape { n: 30_000, d: 5000, c };
     let params = TrainParams::new(HeadKind::LeastSquares);
-    let chosen = |params: TrainParams| (params.k, params.embedding.spread);
+    let chosen = |params: TrainParams| (params.k, params.embedding.random_fraction);
     assert_eq!(chosen(params.clone().fast(shape(1199))), (Some(300), 0.0));
     assert_eq!(chosen(params.clone().fast(shape(1200))), (Some(300), 1.0));
     assert_eq!(chosen(params.clone().fast(shape(100))), (Some(100), 0.0));
     assert_eq!(chosen(TrainParams { k: Some(25), ..params }.fast(shape(100))), (Some(25), 1.0));
     // Two dimensions cannot tell nine labels apart, and what the features say can.
     let params = TrainParams { k: Some(2), ..TrainParams::new(HeadKind::LeastSquares) }.fast(many.shape());
-    assert_eq!(params.embedding.spread, 1.0);
+    assert_eq!(params.embedding.random_fraction, 1.0);
     let trained = fit(&params, &many, &Tuning::within(Duration::ZERO));
     let (ranker, report) = (ranker(&trained).unwrap(), report(&trained));
     assert_eq!(report.held_out.p1, 1.0);

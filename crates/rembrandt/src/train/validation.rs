@@ -166,7 +166,7 @@ impl<'a> Validation<'a> {
         let base = &self.params.embedding;
         // Two thirds of the steps tell as well what is better.
         let cg_steps = (2 * base.cg_steps).div_ceil(3);
-        let mut params = Rembrandt { k, spread: random_fraction, ridge: ridge * scale, cg_steps, ..base.clone() };
+        let mut params = Rembrandt { k, random_fraction, ridge: ridge * scale, cg_steps, ..base.clone() };
         params.projection.ridge = params.projection.ridge.map(|ridge| ridge * scale);
         Embedder::new(self.params.method, params)
     }

@@ -117,3 +117,41 @@ fn moments_count_weights() {
     }
     assert!(moments.square.iter().zip(square).all(|(a, b)| (a - b).abs() < 1e-9));
 }
+
+#[test]
+fn matrices_make_the_same_data_as_rows() {
+    let rows = rows(97, 60, 50);
+    let data = Dataset::from_rows(&rows, 60, 50).unwrap();
+    let of_csr = Dataset::from_csr(rows.x.view(), 60, rows.y.view(), 50, rows.weights.as_deref()).unwrap();
+    assert_eq!(of_csr.fingerprint(), data.fingerprint());
+    let names = |count: usize| Some((0..count).map(|i| i.to_string()).collect::<Vec<_>>());
+    let named = of_csr.with_names(names(50), names(60)).unwrap();
+    assert_eq!((named.label_names().unwrap().len(), named.feature_names().unwrap().len()), (50, 60));
+    assert!(!named.has_words(Side::Y) && named.with_names(names(49), None).is_err());
+}
+
+#[test]
+fn matrices_that_are_not_sound_are_refused() {
+    let y = CsrRef { ptr: &[0, 1, 2], ids: &[0, 1], values: None };
+    let made = |ptr: &[u32], ids: &[u32], values: Option<&[f32]>, weights: Option<&[f32]>| {
+        Dataset::from_csr(CsrRef { ptr, ids, values }, 3, y, 2, weights).map(|data| data.shape().n)
+    };
+    assert_eq!(made(&[0, 2, 3], &[0, 2, 1], Some(&[1.0, 2.0, 3.0]), Some(&[0.0, 1.0])).unwrap(), 2);
+    for (ptr, ids, values, weights, reason) in [
+        (&[][..], &[][..], None, None, "offsets"),
+        (&[0, 2, 1], &[0, 1], None, None, "offsets"),
+        (&[1, 2, 2], &[0, 1], None, None, "offsets"),
+        (&[0, 1, 3], &[0, 1], None, None, "offsets"),
+        (&[0, 1], &[0], None, None, "different numbers of rows"),
+        (&[0, 1, 2], &[0, 1], Some(&[1.0][..]), None, "number of values"),
+        (&[0, 2, 2], &[1, 1], None, None, "number 1, whose ids are not ascending"),
+        (&[0, 0, 2], &[1, 0], None, None, "number 2, whose ids are not ascending"),
+        (&[0, 1, 2], &[0, 3], None, None, "number 2, with the id 3, but only 3 columns"),
+        (&[0, 1, 2], &[0, 1], Some(&[1.0, f32::NAN]), None, "number 2, with the value NaN"),
+        (&[0, 1, 2], &[0, 1], None, Some(&[1.0][..]), "different numbers of rows"),
+        (&[0, 1, 2], &[0, 1], None, Some(&[1.0, -1.0]), "not negative"),
+    ] {
+        let message = made(ptr, ids, values, weights).unwrap_err().to_string();
+        assert!(message.contains(reason), "{message}");
+    }
+}

@@ -32,7 +32,7 @@ mod words;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::formats::vocabulary::Vocabulary;
+use super::formats::word_table::WordTable;
 use crate::linalg::csr::Csr;
 use crate::{Error, Result};
 
@@ -54,7 +54,7 @@ const BATCH_TEXTS: usize = 1 << 16;
 pub struct Featurizer {
     params: FeaturizerParams,
     texts: u64,
-    names: Vocabulary,
+    names: WordTable,
     idf: Vec<f32>,
 }
 
@@ -214,7 +214,7 @@ impl Featurizer {
         if params.hashing.is_some() && !list.is_empty() {
             return Err(Error::Data(format!("a featurizer with hashing has {} names; it must have none", list.len())));
         }
-        let mut names = Vocabulary::default();
+        let mut names = WordTable::default();
         for (name, expected) in list.iter().zip(0u32..) {
             if names.id(name) != Some(expected) {
                 return Err(Error::Data(format!("the feature {} is named twice", super::formats::show(name))));

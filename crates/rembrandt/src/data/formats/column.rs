@@ -2,7 +2,7 @@
 
 use super::number;
 use crate::data::Side;
-use crate::data::vocabulary::{KnownIds, NameIndex, Numbering};
+use crate::data::vocabulary::{NameIndex, Numbering, VocabularyIds};
 
 /// How the ids of one side are written.
 #[derive(Clone, Debug, Default)]
@@ -12,14 +12,14 @@ pub(super) struct Axis {
     /// The number of ids that the header promises.
     pub(super) promised: Option<u32>,
     /// The ids that a model knows: words if ids are words, else numbers.
-    pub(super) known: Option<KnownIds>,
+    pub(super) vocabulary: Option<VocabularyIds>,
 }
 
 impl Axis {
-    /// A numbering that begins with the words that are known.
+    /// A numbering that begins with the words of the vocabulary.
     pub(super) fn numbering(&self) -> Numbering {
-        match &self.known {
-            Some(KnownIds::Words(names)) => Numbering::after(names.clone()),
+        match &self.vocabulary {
+            Some(VocabularyIds::Words(names)) => Numbering::after(names.clone()),
             _ => Numbering::after(NameIndex::default()),
         }
     }
@@ -33,7 +33,7 @@ pub(super) struct Column {
     axis: Axis,
     /// Ids of numbers below this need no closer look.
     limit: u64,
-    /// Ids that are not known are dropped.
+    /// Ids outside of the vocabulary are dropped.
     drops: bool,
     /// One more than the largest number met.
     pub(super) width: u64,
@@ -46,10 +46,10 @@ impl Column {
             Side::X => ("feature", 'd'),
             Side::Y => ("label", 'c'),
         };
-        let drops = side == Side::X && axis.known.is_some();
+        let drops = side == Side::X && axis.vocabulary.is_some();
         let valid = u64::from(axis.promised.unwrap_or(u32::MAX));
-        let limit = match &axis.known {
-            Some(known) if drops => valid.min(known.len() as u64),
+        let limit = match &axis.vocabulary {
+            Some(vocabulary) if drops => valid.min(vocabulary.len() as u64),
             _ => valid,
         };
         Column { kind, letter, axis: axis.clone(), limit, drops, width: 0, words: axis.numbering() }
@@ -105,7 +105,7 @@ impl Column {
 
     /// What to do about words where numbers are wanted.
     pub(super) fn words_remedy(&self) -> String {
-        match self.axis.known {
+        match self.axis.vocabulary {
             Some(_) => format!("the model knows its {}s by number", self.kind),
             None => "read them with --ids words".into(),
         }
@@ -115,11 +115,11 @@ impl Column {
     fn not_an_id(&self, token: &str) -> String {
         let kind = self.kind;
         if !number::looks_like_id(token) {
-            let condition = if self.axis.known.is_some() { "" } else { "if ids are words, " };
+            let condition = if self.axis.vocabulary.is_some() { "" } else { "if ids are words, " };
             return format!("{kind} id {} is not a number; {condition}{}", show(token), self.words_remedy());
         }
         if token.starts_with('-') {
-            let or = if self.axis.known.is_some() { ":" } else { " or" };
+            let or = if self.axis.vocabulary.is_some() { ":" } else { " or" };
             return format!("{kind} id {} is negative; count ids from 0{or} {}", cut(token), self.words_remedy());
         }
         too_large(kind, &cut(token))

@@ -8,7 +8,7 @@ use super::number;
 use super::sparse::{self, Comments};
 use super::{Format, Ids, Reading, vw};
 use crate::data::Side;
-use crate::data::vocabulary::{KnownIds, NameIndex};
+use crate::data::vocabulary::{NameIndex, VocabularyIds};
 use crate::{Error, Result};
 
 /// The first line of an XMC file.
@@ -33,7 +33,7 @@ type IdsOf = fn(&str, Format) -> Vec<Cow<'_, str>>;
 
 /// Looks at the text of the first block.
 pub(super) fn detect(text: &str, reading: &Reading<'_>) -> Result<Found> {
-    let Reading { path, options, known, .. } = *reading;
+    let Reading { path, options, vocabulary, .. } = *reading;
     let first_line = text.lines().next().unwrap_or_default();
     let header = match options.format {
         Format::Auto | Format::Xmc => parse_header(first_line).map_err(|reason| Error::line(path, 1, reason))?,
@@ -62,17 +62,21 @@ pub(super) fn detect(text: &str, reading: &Reading<'_>) -> Result<Found> {
         }
     };
     let mut axis = |side, kind: &'static str, ids_of: IdsOf, promised| {
-        let Some(known) = known.map(|known| known.side(side)) else {
-            return Ok(Axis { words: decide(kind, ids_of), promised, known: None });
+        let Some(vocabulary) = vocabulary.map(|vocabulary| vocabulary.side(side)) else {
+            return Ok(Axis { words: decide(kind, ids_of), promised, vocabulary: None });
         };
-        if let KnownIds::Words(names) = known
+        if let VocabularyIds::Words(names) = vocabulary
             && options.ids == Ids::Auto
         {
             let mut ids = lines_of(text).skip(skip).flat_map(|line| ids_of(line, format));
             check_words(&mut ids, names, kind).map_err(|reason| Error::file(path, reason))?;
         }
-        check_choice(options.ids, known, kind)?;
-        Ok(Axis { words: matches!(known, KnownIds::Words(_)), promised, known: Some(known.clone()) })
+        check_choice(options.ids, vocabulary, kind)?;
+        Ok(Axis {
+            words: matches!(vocabulary, VocabularyIds::Words(_)),
+            promised,
+            vocabulary: Some(vocabulary.clone()),
+        })
     };
     let labels = axis(Side::Y, "label", label_ids, header.map(|h| h.c))?;
     let features = axis(Side::X, "feature", feature_ids, header.map(|h| h.d))?;
@@ -99,10 +103,10 @@ fn check_words<'t>(ids: &mut dyn Iterator<Item = Cow<'t, str>>, names: &NameInde
 }
 
 /// Refuses ids that were chosen to be read otherwise than the model knows them.
-fn check_choice(chosen: Ids, known: &KnownIds, kind: &str) -> Result<()> {
-    let (by, other) = match (chosen, known) {
-        (Ids::Numbers, KnownIds::Words(_)) => ("words", "numbers"),
-        (Ids::Words, KnownIds::Numbers(_)) => ("number", "words"),
+fn check_choice(chosen: Ids, vocabulary: &VocabularyIds, kind: &str) -> Result<()> {
+    let (by, other) = match (chosen, vocabulary) {
+        (Ids::Numbers, VocabularyIds::Words(_)) => ("words", "numbers"),
+        (Ids::Words, VocabularyIds::Numbers(_)) => ("number", "words"),
         _ => return Ok(()),
     };
     Err(Error::parameter("ids", format!("the model knows its {kind}s by {by}, so they cannot be read as {other}")))

@@ -48,15 +48,15 @@ pub(super) mod source;
 mod sparse;
 #[cfg(test)]
 mod tests;
-pub(super) mod vocabulary;
 mod vw;
+pub(super) mod word_table;
 
 use std::fmt;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use super::{Known, Rows, Shape, Side};
+use super::{Rows, Shape, Side, Vocabulary};
 use crate::{Error, Result};
 
 pub(super) use batch::{lines_of, text_of};
@@ -225,19 +225,19 @@ pub fn read_rows_from(
 /// file are among the words.
 ///
 /// ```
-/// use rembrandt::data::formats::{ReadOptions, read_known_rows_from};
-/// use rembrandt::data::{Known, KnownIds, NameIndex};
-/// let known = Known {
-///     features: KnownIds::Words(NameIndex::new(["goal", "vote"])?),
-///     labels: KnownIds::Words(NameIndex::new(["news", "sports"])?),
+/// use rembrandt::data::formats::{ReadOptions, read_rows_with_vocabulary_from};
+/// use rembrandt::data::{NameIndex, Vocabulary, VocabularyIds};
+/// let vocabulary = Vocabulary {
+///     features: VocabularyIds::Words(NameIndex::new(["goal", "vote"])?),
+///     labels: VocabularyIds::Words(NameIndex::new(["news", "sports"])?),
 /// };
 /// let text = "sports,chess goal:2 check\n vote\n";
 /// let (mut features, mut labels) = (Vec::new(), Vec::new());
-/// read_known_rows_from(
+/// read_rows_with_vocabulary_from(
 ///     text.as_bytes(),
 ///     "example".as_ref(),
 ///     &ReadOptions::default(),
-///     &known,
+///     &vocabulary,
 ///     &mut |_, _| true,
 ///     &mut |rows| {
 ///         features.extend_from_slice(rows.x.view().ids);
@@ -251,31 +251,31 @@ pub fn read_rows_from(
 ///
 /// # Errors
 /// As [`read_rows`]; and if ids are numbers where the model knows words, or words where it knows numbers.
-pub fn read_known_rows(
+pub fn read_rows_with_vocabulary(
     path: &Path,
     options: &ReadOptions,
-    known: &Known,
+    vocabulary: &Vocabulary,
     watch: &mut Watch<'_>,
     sink: &mut Sink<'_>,
 ) -> Result<Summary> {
-    let reading = Reading { known: Some(known), ..Reading::new(path, options) };
+    let reading = Reading { vocabulary: Some(vocabulary), ..Reading::new(path, options) };
     reading.check()?;
     read(source::open(path)?, &reading, watch, sink)
 }
 
-/// Like [`read_known_rows`], from any reader; `name` stands for the file in messages.
+/// Like [`read_rows_with_vocabulary`], from any reader; `name` stands for the file in messages.
 ///
 /// # Errors
-/// As [`read_known_rows`].
-pub fn read_known_rows_from(
+/// As [`read_rows_with_vocabulary`].
+pub fn read_rows_with_vocabulary_from(
     reader: impl Read + Send,
     name: &Path,
     options: &ReadOptions,
-    known: &Known,
+    vocabulary: &Vocabulary,
     watch: &mut Watch<'_>,
     sink: &mut Sink<'_>,
 ) -> Result<Summary> {
-    let reading = Reading { known: Some(known), ..Reading::new(name, options) };
+    let reading = Reading { vocabulary: Some(vocabulary), ..Reading::new(name, options) };
     reading.check()?;
     read(source::unpack(reader, name)?, &reading, watch, sink)
 }
@@ -288,20 +288,21 @@ struct Reading<'a> {
     /// Where to look for files with names.
     folder: Option<&'a Path>,
     options: &'a ReadOptions,
-    known: Option<&'a Known>,
+    /// The ids that a model has numbered already, if it is for one.
+    vocabulary: Option<&'a Vocabulary>,
     sizes: Sizes,
 }
 
 impl<'a> Reading<'a> {
     fn new(path: &'a Path, options: &'a ReadOptions) -> Reading<'a> {
-        Reading { path, folder: None, options, known: None, sizes: Sizes::default() }
+        Reading { path, folder: None, options, vocabulary: None, sizes: Sizes::default() }
     }
 
     /// Refuses names for what has been named already.
     fn check(&self) -> Result<()> {
         let ReadOptions { label_names, feature_names, .. } = self.options;
         let given = [("label_names", label_names), ("feature_names", feature_names)];
-        match given.iter().find(|(_, file)| self.known.is_some() && file.is_some()) {
+        match given.iter().find(|(_, file)| self.vocabulary.is_some() && file.is_some()) {
             Some((name, _)) => Err(Error::parameter(name, "the model has names of its own; leave it out")),
             None => Ok(()),
         }
@@ -310,7 +311,7 @@ impl<'a> Reading<'a> {
 
 fn read(source: Source<'_>, reading: &Reading<'_>, watch: &mut Watch<'_>, sink: &mut Sink<'_>) -> Result<Summary> {
     let Reading { path, folder, options, .. } = *reading;
-    if reading.known.is_some() {
+    if reading.vocabulary.is_some() {
         let contents = pipeline::run(source, reading, &mut |_| Ok(()), watch, sink)?;
         return Ok(contents.summary(None, None));
     }

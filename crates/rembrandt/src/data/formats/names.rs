@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::batch;
 use super::column::Axis;
-use super::pipeline::{Contents, Ids};
+use super::pipeline::{Contents, SideIds};
 use super::source::{self, Blocks, Sizes, Source};
 use crate::data::Side;
 use crate::{Error, Result};
@@ -78,7 +78,7 @@ impl Naming {
         path: &Path,
     ) -> Result<Option<Vec<String>>> {
         let (what, ..) = self.words();
-        let ids: &Ids = if self.side == Side::X { &contents.features } else { &contents.labels };
+        let ids: &SideIds = if self.side == Side::X { &contents.features } else { &contents.labels };
         if let Some(names) = ids.names() {
             return Ok(Some(names));
         }

@@ -14,7 +14,7 @@ use super::column::{Axis, Column};
 use super::detect::{self, Found, Header};
 use super::source::{Blocks, Source, Stop};
 use super::{Format, Reading, Sink, Summary, Watch};
-use crate::data::vocabulary::{KnownIds, Numbering};
+use crate::data::vocabulary::{Numbering, VocabularyIds};
 use crate::data::{Rows, Shape};
 use crate::linalg::csr::Csr;
 use crate::{Error, Result};
@@ -28,8 +28,8 @@ const MOST_BLANKS: u64 = 1 << 20;
 pub(super) struct Contents {
     pub(super) format: Format,
     pub(super) n: u64,
-    pub(super) labels: Ids,
-    pub(super) features: Ids,
+    pub(super) labels: SideIds,
+    pub(super) features: SideIds,
     pub(super) notes: Vec<String>,
     pub(super) bytes: u64,
 }
@@ -37,7 +37,7 @@ pub(super) struct Contents {
 impl Contents {
     /// What the caller wants to know. Names, when there are any, tell how many ids there are.
     pub(super) fn summary(self, label_names: Option<Vec<String>>, feature_names: Option<Vec<String>>) -> Summary {
-        let width = |ids: &Ids, names: &Option<Vec<String>>| names.as_ref().map_or(ids.count() as usize, Vec::len);
+        let width = |ids: &SideIds, names: &Option<Vec<String>>| names.as_ref().map_or(ids.count() as usize, Vec::len);
         let Contents { format, n, labels, features, notes, bytes } = self;
         let (d, c) = (width(&features, &feature_names), width(&labels, &label_names));
         Summary {
@@ -148,23 +148,23 @@ fn round(
 }
 
 /// The ids of one side over the whole file.
-pub(super) struct Ids {
+pub(super) struct SideIds {
     pub(super) axis: Axis,
     /// One more than the largest id, or the number of words that were not known.
     pub(super) width: u64,
     words: Numbering,
 }
 
-impl Ids {
-    fn new(axis: &Axis) -> Ids {
-        Ids { axis: axis.clone(), width: 0, words: axis.numbering() }
+impl SideIds {
+    fn new(axis: &Axis) -> SideIds {
+        SideIds { axis: axis.clone(), width: 0, words: axis.numbering() }
     }
 
     /// The number of ids: those that are known and what the file adds, or else what its header says or what occurs.
     pub(super) fn count(&self) -> u64 {
-        match &self.axis.known {
-            Some(KnownIds::Words(names)) => names.len() as u64 + self.width,
-            Some(KnownIds::Numbers(count)) => self.width.max(*count as u64),
+        match &self.axis.vocabulary {
+            Some(VocabularyIds::Words(names)) => names.len() as u64 + self.width,
+            Some(VocabularyIds::Numbers(count)) => self.width.max(*count as u64),
             None => self.axis.promised.map_or(self.width, u64::from),
         }
     }
@@ -186,12 +186,12 @@ impl Ids {
             return Some(csr);
         }
         let first = self.words.known().len();
-        let place = |id: usize| id.checked_sub(first).map_or(id as u32, |new| map[new]);
+        let new_id = |id: usize| id.checked_sub(first).map_or(id as u32, |new| map[new]);
         let view = csr.view();
         let mut mapped = Csr::new(view.values.is_none());
         let mut entries: Vec<(u32, f32)> = Vec::new();
         for row in 0..view.rows() {
-            entries.extend(view.entries(row).map(|(id, value)| (place(id), value)));
+            entries.extend(view.entries(row).map(|(id, value)| (new_id(id), value)));
             entries.sort_unstable_by_key(|entry| entry.0);
             entries.drain(..).for_each(|(id, value)| mapped.push(id, value));
             mapped.end_row();
@@ -205,8 +205,8 @@ struct Collector<'a, 's> {
     path: &'a Path,
     format: Format,
     header: Option<Header>,
-    labels: Ids,
-    features: Ids,
+    labels: SideIds,
+    features: SideIds,
     n: u64,
     /// Lines read so far, the header among them.
     lines: u64,
@@ -217,7 +217,7 @@ struct Collector<'a, 's> {
 
 impl<'a, 's> Collector<'a, 's> {
     fn new(path: &'a Path, syntax: &Syntax, header: Option<Header>, sink: &'a mut Sink<'s>) -> Collector<'a, 's> {
-        let (labels, features) = (Ids::new(&syntax.labels), Ids::new(&syntax.features));
+        let (labels, features) = (SideIds::new(&syntax.labels), SideIds::new(&syntax.features));
         let lines = header.is_some().into();
         Collector { path, format: syntax.format, header, labels, features, n: 0, lines, blanks: 0, sink }
     }

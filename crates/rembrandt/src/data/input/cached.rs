@@ -1,18 +1,23 @@
-//! Cache files as input: their ids turned into those of a model.
+//! Cache files as input for prediction: their ids are translated to those of the model.
 
 use std::path::Path;
 
 use super::{Input, InputSink};
 use crate::data::formats::Watch;
 use crate::data::vocabulary::Numbering;
-use crate::data::{Dataset, Examples, Known, KnownIds, NameIndex, Side};
+use crate::data::{Dataset, Examples, NameIndex, Side, Vocabulary, VocabularyIds};
 use crate::linalg::csr::{Csr, CsrRef};
 use crate::{Error, Result};
 
 /// Streams a cache file, a chunk at a time.
-pub(super) fn read(path: &Path, known: &Known, watch: &mut Watch<'_>, sink: &mut InputSink<'_>) -> Result<u64> {
+pub(super) fn read(
+    path: &Path,
+    vocabulary: &Vocabulary,
+    watch: &mut Watch<'_>,
+    sink: &mut InputSink<'_>,
+) -> Result<u64> {
     let data = Dataset::open(path)?;
-    let new_ids = |side| NewIds::find(&data, side, known).map_err(|reason| Error::file(path, reason));
+    let new_ids = |side| NewIds::find(&data, side, vocabulary).map_err(|reason| Error::file(path, reason));
     let (features, labels) = (new_ids(Side::X)?, new_ids(Side::Y)?);
     let (mut n, mut chunks) = (0, 0);
     data.for_each_chunk(|chunk| {
@@ -39,24 +44,24 @@ enum NewIds {
 }
 
 impl NewIds {
-    fn find(data: &Dataset, side: Side, known: &Known) -> Result<NewIds, String> {
+    fn find(data: &Dataset, side: Side, vocabulary: &Vocabulary) -> Result<NewIds, String> {
         let (kind, names) = match side {
             Side::X => ("feature", data.feature_names()),
             Side::Y => ("label", data.label_names()),
         };
-        match (known.side(side), names) {
-            (KnownIds::Numbers(_), Some(_)) if data.has_words(side) => Err(format!(
+        match (vocabulary.side(side), names) {
+            (VocabularyIds::Numbers(_), Some(_)) if data.has_words(side) => Err(format!(
                 "{kind} ids are words, but the model knows its {kind}s by number; give data of the kind that it was \
                  trained on"
             )),
-            (KnownIds::Numbers(count), _) => match u32::try_from(*count) {
+            (VocabularyIds::Numbers(count), _) => match u32::try_from(*count) {
                 Ok(count) if side == Side::X && data.shape().d > count as usize => Ok(NewIds::Below(count)),
                 _ => Ok(NewIds::Same),
             },
-            (KnownIds::Words(index), Some(names)) => NewIds::by_name(side, index, names),
+            (VocabularyIds::Words(index), Some(names)) => NewIds::by_name(side, index, names),
             // A side without columns has nothing to name.
-            (KnownIds::Words(_), None) if data.shape().width(side) == 0 => Ok(NewIds::Same),
-            (KnownIds::Words(_), None) => Err(format!(
+            (VocabularyIds::Words(_), None) if data.shape().width(side) == 0 => Ok(NewIds::Same),
+            (VocabularyIds::Words(_), None) => Err(format!(
                 "{kind} ids are numbers, but the model knows its {kind}s by words; give data of the kind that it was \
                  trained on"
             )),

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use super::*;
 use crate::data::records::RecordFormat;
-use crate::data::{KnownIds, convert};
+use crate::data::{VocabularyIds, convert};
 
 /// An example as a test compares it: features or text, labels, weight.
 type Example = (Vec<(usize, f32)>, String, Vec<u32>, f32);
@@ -46,12 +46,12 @@ fn gzip(text: &str) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-fn words(names: &[&str]) -> KnownIds {
-    KnownIds::Words(NameIndex::new(names).unwrap())
+fn words(names: &[&str]) -> VocabularyIds {
+    VocabularyIds::Words(NameIndex::new(names).unwrap())
 }
 
-fn sparse(features: KnownIds, labels: KnownIds) -> InputKind {
-    InputKind::Sparse(ReadOptions::default(), Known { features, labels })
+fn sparse(features: VocabularyIds, labels: VocabularyIds) -> InputKind {
+    InputKind::Sparse(ReadOptions::default(), Vocabulary { features, labels })
 }
 
 /// A text file and a cache of it.
@@ -88,7 +88,7 @@ fn a_cache_gives_what_its_text_gives() {
         } else {
             Dataset::read(&path, &ReadOptions::default(), &mut |_, _| true).unwrap().0
         };
-        let kind = InputKind::Sparse(ReadOptions::default(), Known::of(&data).unwrap());
+        let kind = InputKind::Sparse(ReadOptions::default(), Vocabulary::of(&data).unwrap());
         let read = read(&path, &kind).unwrap();
         assert!(
             read.iter()
@@ -109,20 +109,20 @@ fn numbers_in_a_cache() {
     let expected = [(vec![(1, 1.0)], vec![0, 2]), (vec![(0, 1.0)], vec![1])];
     let expected = expected.map(|(x, y)| (x, String::new(), y, 1.0));
     for path in &paths {
-        assert_eq!(read(path, &sparse(KnownIds::Numbers(2), KnownIds::Numbers(2))).unwrap(), expected);
-        let whole = read(path, &sparse(KnownIds::Numbers(9), KnownIds::Numbers(9))).unwrap();
+        assert_eq!(read(path, &sparse(VocabularyIds::Numbers(2), VocabularyIds::Numbers(2))).unwrap(), expected);
+        let whole = read(path, &sparse(VocabularyIds::Numbers(9), VocabularyIds::Numbers(9))).unwrap();
         assert_eq!(whole[0].0, [(1, 1.0), (3, 2.0)]);
-        let error = read(path, &sparse(words(&["goal"]), KnownIds::Numbers(2))).unwrap_err().to_string();
+        let error = read(path, &sparse(words(&["goal"]), VocabularyIds::Numbers(2))).unwrap_err().to_string();
         assert!(error.contains("are numbers, but the model knows its features by words"), "{error}");
     }
     // The cache has names for its labels, so a model that knows them by name may read it.
-    let named = read(&paths[1], &sparse(KnownIds::Numbers(2), words(&["c"]))).unwrap();
+    let named = read(&paths[1], &sparse(VocabularyIds::Numbers(2), words(&["c"]))).unwrap();
     assert_eq!(named.iter().map(|row| row.2.clone()).collect::<Vec<_>>(), [vec![0, 1], vec![2]]);
     let data = Dataset::open(&paths[1]).unwrap();
-    assert!(data.label_names().is_some() && matches!(Known::of(&data).unwrap().labels, KnownIds::Numbers(3)));
+    assert!(data.label_names().is_some() && matches!(Vocabulary::of(&data).unwrap().labels, VocabularyIds::Numbers(3)));
     fs::write(folder.path().join("labels.txt"), "a\na\nc\n").unwrap();
     let [_, twice] = both(&folder, "2,0 1:1 3:2\n1 0:1\n");
-    let error = read(&twice, &sparse(KnownIds::Numbers(2), words(&["c"]))).unwrap_err().to_string();
+    let error = read(&twice, &sparse(VocabularyIds::Numbers(2), words(&["c"]))).unwrap_err().to_string();
     assert!(error.ends_with("data.rmb: the name `a` is given twice"), "{error}");
 }
 
@@ -130,7 +130,7 @@ fn numbers_in_a_cache() {
 fn a_cache_of_words_is_refused_by_a_model_of_numbers() {
     let folder = tempfile::tempdir().unwrap();
     let [_, cache] = both(&folder, "a goal:1\n");
-    let error = read(&cache, &sparse(KnownIds::Numbers(2), words(&["a"]))).unwrap_err().to_string();
+    let error = read(&cache, &sparse(VocabularyIds::Numbers(2), words(&["a"]))).unwrap_err().to_string();
     assert!(error.contains("data.rmb: feature ids are words, but the model knows its features by number"), "{error}");
     let records = InputKind::Records(RecordOptions::default(), NameIndex::default());
     let error = read(&cache, &records).unwrap_err().to_string();
@@ -164,7 +164,7 @@ fn records_and_plain_lines() {
 fn batches_are_bounded_and_in_order() {
     let folder = tempfile::tempdir().unwrap();
     let text: String = (0..300_000).map(|i| format!("{} {i}:1\n", i % 3)).collect();
-    let kind = sparse(KnownIds::Numbers(300_000), KnownIds::Numbers(3));
+    let kind = sparse(VocabularyIds::Numbers(300_000), VocabularyIds::Numbers(3));
     for path in both(&folder, &text) {
         let (mut next, mut batches, mut last) = (0, 0, 0);
         let mut watch = |done, total: Option<u64>| {

@@ -28,13 +28,14 @@
 //! ```
 
 mod batch;
-mod known;
+
 mod layout;
 mod lines;
 mod quoted;
 mod read;
 #[cfg(test)]
 mod tests;
+mod vocabulary;
 
 use std::fmt;
 use std::io::Read;
@@ -46,10 +47,10 @@ use super::formats::{Watch, show};
 use crate::{Error, Result};
 
 pub use batch::Records;
-pub(super) use known::label_ids;
-pub use known::{KnownRecordSink, read_known_records, read_known_records_from};
 pub use layout::Selector;
 use read::read;
+pub(super) use vocabulary::label_ids;
+pub use vocabulary::{NumberedRecordSink, read_records_with_vocabulary, read_records_with_vocabulary_from};
 
 /// Takes batches of records in the order of the file.
 pub type RecordSink<'a> = dyn FnMut(Records) -> Result<()> + 'a;

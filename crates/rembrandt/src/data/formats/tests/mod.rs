@@ -3,9 +3,9 @@
 mod errors;
 mod files;
 mod formats;
-mod known;
 mod properties;
 mod real;
+mod vocabulary;
 
 use std::path::Path;
 

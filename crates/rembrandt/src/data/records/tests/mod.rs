@@ -1,7 +1,7 @@
 //! Reading records: what is written comes back, what is bad is named, and no bytes panic.
 
-mod known;
 mod properties;
+mod vocabulary;
 
 use std::io::Write;
 use std::path::Path;

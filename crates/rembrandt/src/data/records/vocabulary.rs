@@ -1,4 +1,4 @@
-//! Records whose labels a model has numbered already.
+//! Records read with the vocabulary of a model, which has numbered its labels already.
 
 use std::io::Read;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::linalg::csr::{Csr, CsrRef};
 use crate::{Error, Result};
 
 /// Takes batches of records in the order of the file, with the numbers of their labels: ascending, a row for each record.
-pub type KnownRecordSink<'a> = dyn FnMut(&Records, CsrRef<'_>) -> Result<()> + 'a;
+pub type NumberedRecordSink<'a> = dyn FnMut(&Records, CsrRef<'_>) -> Result<()> + 'a;
 
 /// Like [`read_records`], with labels numbered by a model: for texts to predict or to evaluate on.
 ///
@@ -20,11 +20,11 @@ pub type KnownRecordSink<'a> = dyn FnMut(&Records, CsrRef<'_>) -> Result<()> + '
 ///
 /// ```
 /// use rembrandt::data::NameIndex;
-/// use rembrandt::data::records::{RecordOptions, read_known_records_from};
+/// use rembrandt::data::records::{RecordOptions, read_records_with_vocabulary_from};
 /// let known = NameIndex::new(["wine", "paint"])?;
 /// let file = "text,labels\nred,\"paint,lip stick,wine\"\nwhite,\n";
 /// let mut found = Vec::new();
-/// read_known_records_from(
+/// read_records_with_vocabulary_from(
 ///     file.as_bytes(),
 ///     "reds.csv".as_ref(),
 ///     &RecordOptions::default(),
@@ -41,12 +41,12 @@ pub type KnownRecordSink<'a> = dyn FnMut(&Records, CsrRef<'_>) -> Result<()> + '
 ///
 /// # Errors
 /// As [`read_records`].
-pub fn read_known_records(
+pub fn read_records_with_vocabulary(
     path: &Path,
     options: &RecordOptions,
     names: &NameIndex,
     watch: &mut Watch<'_>,
-    sink: &mut KnownRecordSink<'_>,
+    sink: &mut NumberedRecordSink<'_>,
 ) -> Result<RecordSummary> {
     let mut labels = Numbering::after(names.clone());
     read_records(path, options, watch, &mut |records| {
@@ -55,17 +55,17 @@ pub fn read_known_records(
     })
 }
 
-/// Like [`read_known_records`], from any reader; `name` stands for the file in messages.
+/// Like [`read_records_with_vocabulary`], from any reader; `name` stands for the file in messages.
 ///
 /// # Errors
-/// As [`read_known_records`].
-pub fn read_known_records_from(
+/// As [`read_records_with_vocabulary`].
+pub fn read_records_with_vocabulary_from(
     reader: impl Read + Send,
     name: &Path,
     options: &RecordOptions,
     names: &NameIndex,
     watch: &mut Watch<'_>,
-    sink: &mut KnownRecordSink<'_>,
+    sink: &mut NumberedRecordSink<'_>,
 ) -> Result<RecordSummary> {
     let mut labels = Numbering::after(names.clone());
     read_records_from(reader, name, options, watch, &mut |records| {

@@ -7,28 +7,28 @@ use proptest::collection::{btree_map, btree_set, vec};
 use proptest::prelude::*;
 
 use super::*;
-use crate::data::formats::{batch, detect, read_known_rows};
-use crate::data::{Known, KnownIds, NameIndex};
+use crate::data::formats::{batch, detect, read_rows_with_vocabulary};
+use crate::data::{NameIndex, Vocabulary, VocabularyIds};
 
-fn words(names: &[&str]) -> KnownIds {
-    KnownIds::Words(NameIndex::new(names).unwrap())
+fn words(names: &[&str]) -> VocabularyIds {
+    VocabularyIds::Words(NameIndex::new(names).unwrap())
 }
 
-fn by_words() -> Known {
-    Known { features: words(&["goal", "vote", "2015"]), labels: words(&["news", "sports"]) }
+fn by_words() -> Vocabulary {
+    Vocabulary { features: words(&["goal", "vote", "2015"]), labels: words(&["news", "sports"]) }
 }
 
-fn by_numbers() -> Known {
-    Known { features: KnownIds::Numbers(4), labels: KnownIds::Numbers(2) }
+fn by_numbers() -> Vocabulary {
+    Vocabulary { features: VocabularyIds::Numbers(4), labels: VocabularyIds::Numbers(2) }
 }
 
-fn read_by(known: &Known, text: impl AsRef<[u8]>) -> Result<(Vec<Row>, Summary)> {
-    read_with(known, text, &ReadOptions::default())
+fn read_by(vocabulary: &Vocabulary, text: impl AsRef<[u8]>) -> Result<(Vec<Row>, Summary)> {
+    read_with(vocabulary, text, &ReadOptions::default())
 }
 
 /// Reads in blocks of all kinds, which must not matter.
-fn read_with(known: &Known, text: impl AsRef<[u8]>, options: &ReadOptions) -> Result<(Vec<Row>, Summary)> {
-    let reading = Reading { known: Some(known), ..Reading::new(Path::new("data.txt"), options) };
+fn read_with(vocabulary: &Vocabulary, text: impl AsRef<[u8]>, options: &ReadOptions) -> Result<(Vec<Row>, Summary)> {
+    let reading = Reading { vocabulary: Some(vocabulary), ..Reading::new(Path::new("data.txt"), options) };
     let sizes = Sizes { block: 64, longest_line: 1000 };
     let few = read_all(text.as_ref(), &Reading { sizes, ..reading });
     let many = read_all(text.as_ref(), &reading);
@@ -71,9 +71,9 @@ fn a_file_without_labels() {
     let expected = [row(&[], &[(3, 0.5)]), row(&[], &[(1, 1.0)])];
     for text in [" 3:0.5 7:1\n 1:1\n", "3:0.5 7:1\r\n1:1", "2 8 0\n 3:0.5 7:1\n 1:1\n", "| 3:0.5 7\n| 1\n"] {
         // There is nothing to tell how the labels would have been written.
-        for labels in [KnownIds::Numbers(2), words(&["a"])] {
-            let known = Known { labels, ..by_numbers() };
-            assert_eq!(read_by(&known, text).unwrap().0, expected, "{text:?}");
+        for labels in [VocabularyIds::Numbers(2), words(&["a"])] {
+            let vocabulary = Vocabulary { labels, ..by_numbers() };
+            assert_eq!(read_by(&vocabulary, text).unwrap().0, expected, "{text:?}");
         }
     }
     assert_eq!(read_by(&by_words(), " goal nothing\n nothing\n").unwrap().0, [row(&[], &[(0, 1.0)]), row(&[], &[])]);
@@ -81,7 +81,7 @@ fn a_file_without_labels() {
 
 #[test]
 fn ids_of_the_other_kind_are_refused() {
-    let refused = |known: &Known, text: &str| message(read_by(known, text));
+    let refused = |vocabulary: &Vocabulary, text: &str| message(read_by(vocabulary, text));
     let advice = "give data of the kind that it was trained on, or read them with --ids words";
     let numbers = |kind, id| {
         format!("data.txt: {kind} ids such as `{id}` are numbers, but the model knows its {kind}s by words; {advice}")
@@ -113,9 +113,11 @@ fn ids_of_the_other_kind_are_refused() {
 
 #[test]
 fn choices_that_contradict_the_model() {
-    let refused = |known: &Known, options: ReadOptions| {
+    let refused = |vocabulary: &Vocabulary, options: ReadOptions| {
         let path = Path::new("/nowhere/data.txt");
-        read_known_rows(path, &options, known, &mut |_, _| true, &mut |_| Ok(())).unwrap_err().to_string()
+        read_rows_with_vocabulary(path, &options, vocabulary, &mut |_, _| true, &mut |_| Ok(()))
+            .unwrap_err()
+            .to_string()
     };
     let named = ReadOptions { label_names: Some("labels".into()), ..ReadOptions::default() };
     assert_eq!(refused(&by_numbers(), named), "label_names: the model has names of its own; leave it out");
@@ -133,8 +135,10 @@ fn files_with_names_are_not_looked_for() {
     fs::write(folder.path().join("labels.txt"), "a\nb\nc\n").unwrap();
     fs::write(folder.path().join("features.txt"), b"\xff").unwrap();
     fs::write(&path, zstd::encode_all(&b"1 3:1\n"[..], 1).unwrap()).unwrap();
-    let known = by_numbers();
-    let summary = read_known_rows(&path, &ReadOptions::default(), &known, &mut |_, _| true, &mut |_| Ok(())).unwrap();
+    let vocabulary = by_numbers();
+    let summary =
+        read_rows_with_vocabulary(&path, &ReadOptions::default(), &vocabulary, &mut |_, _| true, &mut |_| Ok(()))
+            .unwrap();
     assert_eq!((summary.notes, summary.label_names, summary.feature_names), (vec![], None, None));
     assert_eq!((summary.shape.d, summary.shape.c), (4, 2));
 }
@@ -142,8 +146,8 @@ fn files_with_names_are_not_looked_for() {
 #[test]
 fn unknown_features_take_no_memory() {
     let text: String = (0..1000).map(|i| format!("news word{i}:1 goal:1 x{i}\n")).collect();
-    let (known, options) = (by_words(), ReadOptions::default());
-    let reading = Reading { known: Some(&known), ..Reading::new(Path::new("data.txt"), &options) };
+    let (vocabulary, options) = (by_words(), ReadOptions::default());
+    let reading = Reading { vocabulary: Some(&vocabulary), ..Reading::new(Path::new("data.txt"), &options) };
     let found = detect::detect(&text, &reading).unwrap();
     let parsed = batch::parse(text.as_bytes(), &found.syntax);
     assert_eq!((parsed.features.words.new_len(), parsed.rows.x.nnz(), parsed.rows.len()), (0, 1000, 1000));
@@ -163,10 +167,10 @@ proptest! {
         threads in 1usize..4,
     ) {
         let index = |ids: &BTreeSet<u32>| NameIndex::new(ids.iter().map(|id| word(*id))).unwrap();
-        let known = Known { features: KnownIds::Words(index(&features)), labels: KnownIds::Words(index(&labels)) };
+        let vocabulary = Vocabulary { features: VocabularyIds::Words(index(&features)), labels: VocabularyIds::Words(index(&labels)) };
         let mut text = String::new();
         let mut expected = Vec::new();
-        let place = |ids: &BTreeSet<u32>, id: u32| ids.iter().position(|known| *known == id).map(|at| at as u32);
+        let place = |ids: &BTreeSet<u32>, id: u32| ids.iter().position(|own| *own == id).map(|at| at as u32);
         let mut new: BTreeMap<u32, u32> = BTreeMap::new();
         for (row_labels, row_features) in &rows {
             let list: Vec<String> = row_labels.iter().map(|id| word(*id)).collect();
@@ -184,7 +188,7 @@ proptest! {
         }
         let options = ReadOptions::default();
         let sizes = Sizes { block, longest_line: 1_000_000 };
-        let reading = Reading { known: Some(&known), sizes, ..Reading::new(Path::new("data.txt"), &options) };
+        let reading = Reading { vocabulary: Some(&vocabulary), sizes, ..Reading::new(Path::new("data.txt"), &options) };
         let (found, summary) = pool(threads).install(|| read_all(text.as_bytes(), &reading)).unwrap();
         prop_assert_eq!(found, expected);
         prop_assert_eq!((summary.shape.d, summary.shape.c), (features.len(), labels.len() + new.len()));
@@ -199,11 +203,11 @@ proptest! {
         ],
         numbers in any::<bool>(),
     ) {
-        let known = if numbers { by_numbers() } else { by_words() };
+        let vocabulary = if numbers { by_numbers() } else { by_words() };
         let options = ReadOptions::default();
-        let reading = Reading { known: Some(&known), ..Reading::new(Path::new("data.txt"), &options) };
+        let reading = Reading { vocabulary: Some(&vocabulary), ..Reading::new(Path::new("data.txt"), &options) };
         if let Ok((rows, _)) = read_all(&bytes, &reading) {
-            let d = known.features.len() as u32;
+            let d = vocabulary.features.len() as u32;
             prop_assert!(rows.iter().all(|row| row.features.iter().all(|(id, _)| *id < d)));
             prop_assert!(rows.iter().all(|row| row.labels.is_sorted_by(|a, b| a < b)));
         }

@@ -1,4 +1,4 @@
-//! Words to ids, in the order of first appearance.
+//! [`WordTable`]: distinct words, numbered in the order of first appearance.
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -6,7 +6,7 @@ use xxhash_rust::xxh3::xxh3_64;
 ///
 /// Next to a map of owned strings this saves an allocation per word, which is most of the cost with millions of them.
 #[derive(Clone, Debug, Default)]
-pub(in crate::data) struct Vocabulary {
+pub(in crate::data) struct WordTable {
     text: String,
     /// Where each word ends in `text`.
     ends: Vec<usize>,
@@ -14,7 +14,7 @@ pub(in crate::data) struct Vocabulary {
     slots: Vec<u32>,
 }
 
-impl Vocabulary {
+impl WordTable {
     /// Number of words.
     pub(in crate::data) fn len(&self) -> usize {
         self.ends.len()
@@ -52,7 +52,7 @@ impl Vocabulary {
         Some(id)
     }
 
-    /// The number of a word that is known.
+    /// The number of a word, if the table has it.
     #[inline]
     pub(in crate::data) fn find(&self, word: &str) -> Option<u32> {
         let mask = self.slots.len().checked_sub(1)?;
@@ -89,16 +89,16 @@ mod tests {
     proptest! {
         #[test]
         fn ids_follow_first_appearance(words in prop::collection::vec("[a-c]{0,4}", 0..400)) {
-            let (mut vocabulary, mut expected) = (Vocabulary::default(), HashMap::new());
+            let (mut table, mut expected) = (WordTable::default(), HashMap::new());
             for word in &words {
                 let next = expected.len() as u32;
-                prop_assert_eq!(vocabulary.find(word), expected.get(word.as_str()).copied());
+                prop_assert_eq!(table.find(word), expected.get(word.as_str()).copied());
                 let id = *expected.entry(word.as_str()).or_insert(next);
-                prop_assert_eq!(vocabulary.id(word), Some(id));
-                prop_assert_eq!(vocabulary.word(id), word);
+                prop_assert_eq!(table.id(word), Some(id));
+                prop_assert_eq!(table.word(id), word);
             }
-            prop_assert_eq!(vocabulary.len(), expected.len());
-            prop_assert!(vocabulary.words().enumerate().all(|(id, word)| expected[word] == id as u32));
+            prop_assert_eq!(table.len(), expected.len());
+            prop_assert!(table.words().enumerate().all(|(id, word)| expected[word] == id as u32));
         }
     }
 }

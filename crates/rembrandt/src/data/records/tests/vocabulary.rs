@@ -7,11 +7,12 @@ use crate::data::NameIndex;
 fn read_known(file: &[u8], names: &NameIndex, options: &RecordOptions) -> Result<Vec<(String, Vec<u32>)>> {
     let mut all = Vec::new();
     let path = Path::new("file");
-    let summary = read_known_records_from(file, path, options, names, &mut |_, _| true, &mut |records, labels| {
-        assert_eq!(labels.rows(), records.len());
-        all.extend((0..records.len()).map(|i| (records.text(i).to_owned(), labels.row(i).0.to_vec())));
-        Ok(())
-    })?;
+    let summary =
+        read_records_with_vocabulary_from(file, path, options, names, &mut |_, _| true, &mut |records, labels| {
+            assert_eq!(labels.rows(), records.len());
+            all.extend((0..records.len()).map(|i| (records.text(i).to_owned(), labels.row(i).0.to_vec())));
+            Ok(())
+        })?;
     assert_eq!(summary.records as usize, all.len());
     Ok(all)
 }
@@ -39,12 +40,13 @@ fn bad_records_are_named() {
     assert!(error.starts_with("file:3: empty label in `a,,b`"), "{error}");
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("missing");
-    let missing = read_known_records(&path, &options, &names, &mut |_, _| true, &mut |_, _| Ok(()));
+    let missing = read_records_with_vocabulary(&path, &options, &names, &mut |_, _| true, &mut |_, _| Ok(()));
     assert!(matches!(missing, Err(Error::Io { .. })));
     std::fs::write(&path, "text\nx\n").unwrap();
-    let full =
-        read_known_records(&path, &options, &names, &mut |_, _| true, &mut |_, _| Err(Error::Data("full".into())));
+    let full = read_records_with_vocabulary(&path, &options, &names, &mut |_, _| true, &mut |_, _| {
+        Err(Error::Data("full".into()))
+    });
     assert_eq!(full.unwrap_err().to_string(), "full");
-    let stopped = read_known_records(&path, &options, &names, &mut |_, _| false, &mut |_, _| Ok(()));
+    let stopped = read_records_with_vocabulary(&path, &options, &names, &mut |_, _| false, &mut |_, _| Ok(()));
     assert!(matches!(stopped, Err(Error::Cancelled)));
 }
