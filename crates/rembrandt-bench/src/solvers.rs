@@ -157,7 +157,7 @@ fn measure(options: String, params: &Rembrandt, data: &Dataset, watcher: &mut dy
     let mut done = 0;
     let mut watch = Run::watched(|progress| {
         done = progress.done;
-        watcher.work(progress);
+        watcher.progress(progress);
         true
     });
     let (began, cpu) = (Instant::now(), cpu_seconds());

@@ -6,11 +6,8 @@ use rembrandt::{Progress, Run};
 
 /// Who is told how a long measurement goes.
 pub trait Watcher {
-    /// So much of a file has been read; of how much is unknown when it is a pipe.
-    fn read(&mut self, done: u64, total: Option<u64>);
-
-    /// So much of a computation is done.
-    fn work(&mut self, progress: &Progress);
+    /// How far a computation is.
+    fn progress(&mut self, progress: &Progress);
 
     /// A process is waited for, the `place.0`th of `place.1`.
     fn wait(&mut self, what: &str, place: (usize, usize), elapsed: Duration);
@@ -24,8 +21,7 @@ pub trait Watcher {
 
 /// Nobody.
 impl Watcher for () {
-    fn read(&mut self, _: u64, _: Option<u64>) {}
-    fn work(&mut self, _: &Progress) {}
+    fn progress(&mut self, _: &Progress) {}
     fn wait(&mut self, _: &str, _: (usize, usize), _: Duration) {}
     fn note(&mut self, _: &str) {}
     fn clear(&mut self) {}
@@ -34,7 +30,7 @@ impl Watcher for () {
 /// A computation that is watched, and goes on to its end.
 pub(crate) fn watched(watcher: &mut dyn Watcher) -> Run<'_> {
     Run::watched(|progress| {
-        watcher.work(progress);
+        watcher.progress(progress);
         true
     })
 }

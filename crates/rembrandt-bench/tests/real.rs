@@ -14,7 +14,7 @@ fn yeast_with_the_authors_settings_gives_their_figures() {
         println!("skipped: REMBRANDT_DATA does not name a directory with yeast");
         return;
     };
-    let read = |name| Dataset::read(&folder.join(name), &Default::default(), &mut |_, _| true).unwrap().0;
+    let read = |name| Dataset::read(folder.join(name)).unwrap();
     let (train, test) = (read("train.txt.zst"), read("test.txt.zst"));
     let run = &mut Run::default();
     let placed = Experiment::Yeast.place(&train, &test, 1, run).unwrap();

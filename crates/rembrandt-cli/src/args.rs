@@ -25,9 +25,7 @@ pub use bench::{BenchCommand, PredictBenchArgs, ScalingArgs, SolversArgs};
 pub use compare::CompareArgs;
 pub use generate::GenerateArgs;
 pub use method::MethodChoice;
-pub use model::{
-    AddLabelArgs, ColumnArgs, EvalArgs, ExplainArgs, InputArgs, OutputFormat, PredictArgs, ShortlistArgs,
-};
+pub use model::{AddLabelArgs, ColumnArgs, EvalArgs, ExplainArgs, InputArgs, OutputFormat, PredictArgs, ShortlistArgs};
 pub use train::TrainArgs;
 
 use crate::memory::parse_size;

@@ -5,6 +5,7 @@ use std::io::{IsTerminal, stderr};
 use std::time::{Duration, Instant};
 
 use indicatif::{DecimalBytes, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use rembrandt::{Progress, Run, Unit};
 use rembrandt_bench::Watcher;
 
 use crate::failure::say;
@@ -41,13 +42,6 @@ enum Kind {
     Bar(ProgressBar),
 }
 
-/// What the numbers count.
-#[derive(Clone, Copy, PartialEq)]
-enum Unit {
-    Bytes,
-    Work,
-}
-
 impl Display {
     /// A display that suits where standard error goes.
     pub fn new(quiet: bool) -> Display {
@@ -62,14 +56,17 @@ impl Display {
         Display { kind, stage: "", started: now, began: now, last_line: None, done: 0, total: None }
     }
 
-    /// Shows how much of a file has been read; its size is unknown when it is a pipe.
-    pub fn read(&mut self, done: u64, total: Option<u64>) {
-        self.show("reading", Unit::Bytes, done, total);
+    /// A computation whose progress is shown.
+    pub fn run(&mut self) -> Run<'_> {
+        Run::watched(|progress| {
+            self.progress(progress);
+            true
+        })
     }
 
-    /// Shows how much of the computation is done.
-    pub fn work(&mut self, progress: &rembrandt::Progress) {
-        self.show(progress.stage, Unit::Work, progress.done, Some(progress.total));
+    /// Shows how far a computation is.
+    pub fn progress(&mut self, progress: &Progress) {
+        self.show(progress.stage, progress.unit, progress.done, progress.total);
     }
 
     /// Says something that stays on the screen.
@@ -122,12 +119,8 @@ impl Display {
 }
 
 impl Watcher for Display {
-    fn read(&mut self, done: u64, total: Option<u64>) {
-        Display::read(self, done, total);
-    }
-
-    fn work(&mut self, progress: &rembrandt::Progress) {
-        Display::work(self, progress);
+    fn progress(&mut self, progress: &Progress) {
+        Display::progress(self, progress);
     }
 
     fn wait(&mut self, what: &str, place: (usize, usize), elapsed: Duration) {

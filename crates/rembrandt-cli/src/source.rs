@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use indicatif::BinaryBytes;
 use rembrandt::data::Dataset;
-use rembrandt::{Error, Result};
+use rembrandt::{Error, Result, Run};
 
 use crate::args::ReadArgs;
 use crate::memory::{self, Limit};
@@ -19,12 +19,14 @@ pub fn open(path: &Path, read: &ReadArgs, limit: Option<Limit>, display: &mut Di
         };
     }
     let mut too_large = false;
-    let mut watch = |done, total| {
-        display.read(done, total);
+    let mut run = Run::watched(|progress| {
+        display.progress(progress);
         too_large = limit.zip(memory::resident()).is_some_and(|(limit, now)| now > limit.bytes);
         !too_large
-    };
-    match Dataset::read(path, &read.options(), &mut watch) {
+    });
+    let found = Dataset::read_with(path, &read.options(), &mut run);
+    drop(run);
+    match found {
         Ok((data, notes)) => {
             notes.iter().for_each(|note| display.note(note));
             Ok(data)

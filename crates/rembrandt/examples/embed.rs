@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let params = Rembrandt { k: number(100)?, passes: number(2)?, cg_steps: number(10)?, ..Rembrandt::default() };
 
     let start = Instant::now();
-    let (data, notes) = Dataset::read(Path::new(&path), &Default::default(), &mut |_, _| true)?;
+    let (data, notes) = Dataset::read(Path::new(&path), &Default::default(), &mut Run::default())?;
     notes.iter().for_each(|note| eprintln!("{note}"));
     eprintln!("read in {:.2} s, {} bytes", start.elapsed().as_secs_f64(), data.bytes());
 

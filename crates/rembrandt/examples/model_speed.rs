@@ -106,5 +106,5 @@ fn made_up(path: &Path, c: usize, d: usize, nnz: usize) -> Result<Dataset, Box<d
         writeln!(file)?;
     }
     file.into_inner()?.sync_all()?;
-    Ok(Dataset::read(path, &Default::default(), &mut |_, _| true)?.0)
+    Ok(Dataset::read(path, &Default::default(), &mut Run::default())?.0)
 }

@@ -20,7 +20,7 @@ fn run() -> rembrandt::Result<()> {
     let path = PathBuf::from(std::env::args_os().nth(1).unwrap_or_else(|| "-".into()));
     let (mut labels, mut features) = (0, 0);
     let start = Instant::now();
-    let summary = read_rows(&path, &ReadOptions::default(), &mut |_, _| true, &mut |rows| {
+    let summary = read_rows(&path, &ReadOptions::default(), &mut Run::default(), &mut |rows| {
         labels += rows.y.nnz();
         features += rows.x.nnz();
         Ok(())

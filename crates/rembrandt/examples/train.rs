@@ -18,7 +18,7 @@ use rembrandt::{Examples, Run};
 fn main() -> Result<(), Box<dyn Error>> {
     let mut args = std::env::args().skip(1);
     let data = match args.next() {
-        Some(path) => Dataset::read(Path::new(&path), &Default::default(), &mut |_, _| true)?.0,
+        Some(path) => Dataset::read(Path::new(&path), &Default::default(), &mut Run::default())?.0,
         None => made_up()?,
     };
     let output = args.next().map_or_else(|| std::env::temp_dir().join("example.model"), PathBuf::from);

@@ -16,49 +16,40 @@
 //! # Example
 //!
 //! ```
-//! use rembrandt::data::{Dataset, Rows};
-//! use rembrandt::{Rembrandt, Run};
+//! use rembrandt::{Model, Texts, Trainer};
 //!
-//! // Five documents about two subjects, with three tags; words 0 and 1 belong to the first subject, 2 and 3 to the other.
-//! let mut rows = Rows::new();
-//! for (words, tags) in [([0, 1], [0, 1]), ([0, 1], [0, 1]), ([0, 2], [0, 1]), ([2, 3], [1, 2]), ([2, 3], [1, 2])] {
-//!     words.into_iter().for_each(|word| rows.x.push(word, 1.0));
-//!     tags.into_iter().for_each(|tag| rows.y.push(tag, 1.0));
-//!     rows.x.end_row();
-//!     rows.y.end_row();
-//! }
-//! let data = Dataset::from_rows(&rows, 4, 3)?;
-//!
-//! let embedding = Rembrandt { ridge: 0.1, ..Rembrandt::new(2) }.fit(&data, &mut Run::default())?;
-//! assert_eq!((embedding.labels.rows(), embedding.labels.cols()), (3, 2));
-//!
-//! // The document with words 2 and 3 is closer to tag 2 than to tag 0.
-//! let h: Vec<f32> = (0..2).map(|j| embedding.projection.row(2)[j] + embedding.projection.row(3)[j]).collect();
-//! let score = |tag| embedding.labels.row(tag).iter().zip(&h).map(|(e, h)| e * h).sum::<f32>();
-//! assert!(score(2) > score(0));
+//! let about = |subject: &str, i: usize| (format!("{subject} number {i}"), vec![subject.to_owned()]);
+//! let texts = Texts::new((0..200).map(|i| about(["chess", "go", "poker"][i % 3], i)));
+//! let model = Trainer::new().fit(&texts)?;
+//! let top = model.predict_texts(&["a game of chess"], 1)?;
+//! assert_eq!(model.label_name(top.labels(0)[0] as usize), "chess");
+//! # let path = std::env::temp_dir().join(format!("rembrandt-front-page-{}.model", std::process::id()));
+//! model.save(&path)?;
+//! let model = Model::open(&path)?;
+//! # std::fs::remove_file(&path).unwrap();
 //! # Ok::<(), rembrandt::Error>(())
 //! ```
 //!
-//! From files it is [`Dataset::read`](data::Dataset::read) for sparse rows, [`data::read_texts`] for raw text,
-//! [`data::convert`] and [`Dataset::open`](data::Dataset::open) for a cache that is mapped instead of read, and
-//! [`EmbeddingFile`] for the result. [`TrainParams`](train::TrainParams) trains a classifier on top of the embedding,
-//! with settings chosen on held-out examples; as a [`Model`] file it predicts labels with calibrated probabilities.
+//! Sparse features come from [`Dataset::read`] (text formats and caches), [`Dataset::from_csr`] (matrices in memory) or
+//! [`data::convert`], which writes a cache that is mapped instead of read. [`Trainer`] trains a model with the defaults;
+//! [`train::TrainParams`] has every setting of the paper's systems, and [`tree::TreeParams`] those of trees. [`Rembrandt`]
+//! finds the embedding alone, for which [`EmbeddingFile`] is the file.
 //!
 //! # Map
 //!
+//! A module uses what stands above it, never what comes after.
+//!
 //! | module | holds |
 //! |---|---|
-//! | [`data`] | readers, chunks, the cache file, and [`Examples`], the trait through which algorithms see data |
+//! | [`linalg`] | dense and sparse matrices, the sparse × dense kernels, solvers |
+//! | `io` | files that appear whole or not at all, mapped files, checkpoints |
+//! | [`data`] | readers, chunks, the cache file, views, and [`Examples`], the trait through which algorithms see data |
 //! | [`embed`] | [`Rembrandt`]: parameters, algorithm, report; and other linear methods to compare it with |
-//! | [`head`] | from the embedding to scores and probabilities: least squares, logistic regression, cross-fitting |
-//! | [`shortlist`] | prediction that does not touch every label |
-//! | [`train`] | all of training: the search for settings, embedding, head, calibration, thresholds |
-//! | [`tree`] | classifiers that go down trees: the systems that the paper compares with |
-//! | [`model`] | files of results, prediction, explanation, labels added later, exports, nearest labels |
+//! | [`score`] | from an example to scores of labels, and from scores to probabilities |
+//! | [`tree`] | classifiers that go down trees: systems that the paper compares with |
+//! | [`model`] | [`Model`]: predict, explain, evaluate, neighbors, new labels, files |
+//! | [`train`] | [`Trainer`]: from data to a model; the search for settings |
 //! | [`metrics`] | how good ranked predictions are, with intervals; thresholds |
-//! | [`solve`] | orthonormal bases; inside, conjugate gradients and random numbers |
-//! | [`kernel`] | sparse × dense products, the inner loop of everything |
-//! | [`matrix`], [`csr`] | dense and sparse matrices |
 //!
 //! The library never prints, exits, or installs a thread pool or logger. It runs on rayon's current pool; results
 //! are the same to the last bit for any number of threads, unless the time for tuning cuts a search short.
@@ -75,10 +66,11 @@ pub mod score;
 pub mod train;
 pub mod tree;
 
-pub use data::{Examples, Moments, Shape, Side};
+pub use data::{Dataset, Examples, Moments, Shape, Side, Texts, View};
 pub use embed::{Embedding, Rembrandt};
 pub use error::{Error, Result};
 pub use io::checkpoint::Checkpoints;
 pub use linalg::matrix::{MatMut, MatRef, Matrix};
 pub use model::{EmbeddingFile, Model};
-pub use run::{Progress, Run};
+pub use run::{Progress, Run, Unit};
+pub use train::Trainer;

@@ -6,15 +6,27 @@ use std::time::Instant;
 use crate::io::checkpoint::{Checkpoints, Load, Store};
 use crate::{Error, Result};
 
-/// What a long computation is doing. Work is counted in columns multiplied by the data.
+/// How far a long computation is.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Progress {
     /// The stage, in words for a person.
     pub stage: &'static str,
     /// Work done so far, over all stages.
     pub done: u64,
-    /// All the work there is at most; a solver that converges early does less.
-    pub total: u64,
+    /// All the work there is at most; a solver that converges early does less. Unknown when reading from a pipe.
+    pub total: Option<u64>,
+    /// What is counted.
+    pub unit: Unit,
+}
+
+/// What [`Progress`] counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Bytes read.
+    Bytes,
+    /// Columns multiplied by the data.
+    Work,
 }
 
 pub(crate) type Watch<'a> = Box<dyn FnMut(&Progress) -> bool + 'a>;
@@ -24,7 +36,7 @@ pub(crate) type Watch<'a> = Box<dyn FnMut(&Progress) -> bool + 'a>;
 /// ```
 /// use rembrandt::Run;
 /// let mut quiet = Run::default();
-/// let mut loud = Run::watched(|p| { eprintln!("{}: {} of {}", p.stage, p.done, p.total); true });
+/// let mut loud = Run::watched(|p| { eprintln!("{}: {} of {:?}", p.stage, p.done, p.total); true });
 /// # let _ = (&mut quiet, &mut loud);
 /// ```
 #[derive(Default)]
@@ -83,7 +95,15 @@ impl<'a> Run<'a> {
         self.done += work;
         // An estimate that was too low must not show more than all of it done.
         self.total = self.total.max(self.done);
-        let progress = Progress { stage, done: self.done, total: self.total };
+        self.tell(Progress { stage, done: self.done, total: Some(self.total), unit: Unit::Work })
+    }
+
+    /// Reports how much of a file has been read.
+    pub(crate) fn read(&mut self, done: u64, total: Option<u64>) -> Result<()> {
+        self.tell(Progress { stage: "reading", done, total, unit: Unit::Bytes })
+    }
+
+    fn tell(&mut self, progress: Progress) -> Result<()> {
         let go_on = self.watch.as_mut().is_none_or(|watch| watch(&progress));
         if go_on { Ok(()) } else { Err(Error::Cancelled) }
     }

@@ -27,11 +27,11 @@ fn text(dir: &Path, weighted: bool) -> PathBuf {
 }
 
 fn read(path: &Path) -> Dataset {
-    Dataset::read(path, &ReadOptions::default(), &mut |_, _| true).unwrap().0
+    Dataset::read(path).unwrap()
 }
 
 fn cache(path: &Path, out: &Path) -> Dataset {
-    convert(path, &ReadOptions::default(), out, &mut |_, _| true).unwrap().0
+    convert(path, &ReadOptions::default(), out, &mut Run::default()).unwrap().0
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn a_failed_conversion_leaves_the_old_file_and_no_debris() {
     let before = std::fs::read(&out).unwrap();
     let bad = dir.path().join("bad.txt");
     std::fs::write(&bad, "0 1:2\n1 3:x\n").unwrap();
-    assert!(convert(&bad, &ReadOptions::default(), &out, &mut |_, _| true).is_err());
+    assert!(convert(&bad, &ReadOptions::default(), &out, &mut Run::default()).is_err());
     assert_eq!(std::fs::read(&out).unwrap(), before);
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 3);
 }

@@ -35,7 +35,7 @@ fn dense(data: &Dataset) -> (Matrix, Matrix) {
 #[test]
 fn bibtex_with_defaults_captures_nearly_all_that_50_dimensions_can() {
     let Some(path) = train("bibtex") else { return };
-    let (data, _) = Dataset::read(&path, &Default::default(), &mut |_, _| true).unwrap();
+    let data = Dataset::read(&path).unwrap();
     let (xx, xy) = dense(&data);
     let rho = (0..xx.rows()).map(|i| f64::from(xx.row(i)[i])).sum::<f64>() / xx.rows() as f64;
     let oracle = common::oracle_of(&xx, &xy, rho);
@@ -51,7 +51,7 @@ fn bibtex_with_defaults_captures_nearly_all_that_50_dimensions_can() {
 #[test]
 fn aloi_with_the_authors_settings_uses_the_direct_solver() {
     let Some(path) = train("aloi") else { return };
-    let (data, _) = Dataset::read(&path, &Default::default(), &mut |_, _| true).unwrap();
+    let data = Dataset::read(&path).unwrap();
     let embedding = Rembrandt::preset(Preset::Aloi).fit(&data, &mut Run::default()).unwrap();
     assert_eq!((&*embedding.report.solver, embedding.report.rank), ("direct", 50));
     assert!(embedding.report.energy_fraction > 0.9);
@@ -61,7 +61,7 @@ fn aloi_with_the_authors_settings_uses_the_direct_solver() {
 fn the_authors_rule_for_k_agrees_with_the_singular_values_of_the_labels() {
     for name in ["bibtex", "corel5k", "yeast"] {
         let Some(path) = train(name) else { continue };
-        let (data, _) = Dataset::read(&path, &Default::default(), &mut |_, _| true).unwrap();
+        let data = Dataset::read(&path).unwrap();
         let (shape, labels) = (data.shape(), data.labels().unwrap());
         let mut y = faer::Mat::<f64>::zeros(shape.n, shape.c);
         for i in 0..shape.n {
@@ -79,7 +79,7 @@ fn the_authors_rule_for_k_agrees_with_the_singular_values_of_the_labels() {
 #[test]
 fn debtags_with_defaults_captures_nearly_as_much_as_with_many_passes() {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../data/debtags/train.txt.gz");
-    let (data, _) = Dataset::read(&path, &Default::default(), &mut |_, _| true).unwrap();
+    let data = Dataset::read(&path).unwrap();
     let fit = |params: &Rembrandt| params.fit(&data, &mut Run::default()).unwrap();
     let defaults = fit(&Rembrandt::new(50));
     let thorough = fit(&Rembrandt { passes: 6, cg_steps: 30, ..Rembrandt::new(50) });
@@ -92,7 +92,7 @@ fn debtags_with_defaults_captures_nearly_as_much_as_with_many_passes() {
 #[test]
 fn trees_rank_the_tags_of_bibtex() {
     let Some(path) = train("bibtex") else { return };
-    let read = |path: &Path| Dataset::read(path, &Default::default(), &mut |_, _| true).unwrap().0;
+    let read = |path: &Path| Dataset::read(path).unwrap();
     let (data, test) = (read(&path), read(&path.with_file_name("test.txt.zst")));
     let (x, y) = (test.features().unwrap(), test.labels().unwrap());
     let precision = |best: &dyn Fn(usize) -> Vec<(u32, f32)>| {

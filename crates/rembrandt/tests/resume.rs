@@ -271,11 +271,11 @@ fn the_same_data_are_known_wherever_they_are() {
     let (text, cache) = (desk.path().join("a.txt"), desk.path().join("a.rmb"));
     let read = |content: &str| {
         std::fs::write(&text, content).unwrap();
-        Dataset::read(&text, &Default::default(), &mut |_, _| true).unwrap().0.fingerprint()
+        Dataset::read(text).unwrap().fingerprint()
     };
     let lines = "2 3 2\n0 0:1 2:0.5\n1 1:2\n";
     let first = read(lines);
-    rembrandt::data::convert(&text, &Default::default(), &cache, &mut |_, _| true).unwrap();
+    rembrandt::data::convert(&text, &Default::default(), &cache, &mut Run::default()).unwrap();
     assert_eq!(Dataset::open(&cache).unwrap().fingerprint(), first);
     assert_eq!(read(lines), first);
     for changed in ["2 3 2\n0 0:1 2:0.6\n1 1:2\n", "2 3 3\n0 0:1 2:0.5\n1 1:2\n", "2 3 2\n1 0:1 2:0.5\n1 1:2\n"] {

@@ -12,7 +12,7 @@ use super::Comparison;
 use super::methods::Method;
 use super::row::title;
 use super::store::Store;
-use crate::watch::Watcher;
+use crate::watch::{Watcher, watched};
 
 /// A method to be measured.
 #[derive(Clone, Copy, Debug)]
@@ -95,11 +95,7 @@ impl<'a> Plan<'a> {
             Ok(data) if !self.of.fresh => return Ok((cache, data.shape())),
             _ => {}
         }
-        let mut watch = |done, total| {
-            watcher.read(done, total);
-            true
-        };
-        let (data, notes) = convert(path, &self.of.read, &cache, &mut watch)?;
+        let (data, notes) = convert(path, &self.of.read, &cache, &mut watched(watcher))?;
         notes.iter().for_each(|note| watcher.note(note));
         Ok((cache, data.shape()))
     }

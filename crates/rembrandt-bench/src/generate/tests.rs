@@ -83,7 +83,7 @@ fn files_hold_the_same_whatever_they_are() {
     let (one, other) = (write(GeneratedAs::Text, &text), write(GeneratedAs::Cache, &cache));
     assert_eq!(one, other);
     assert!((one.best_p1() - 0.7).abs() < 0.04);
-    let read = Dataset::read(&text, &Default::default(), &mut |_, _| true).unwrap().0;
+    let read = Dataset::read(text).unwrap();
     let opened = Dataset::open(&cache).unwrap();
     assert_eq!((read.shape(), opened.shape()), (Shape { n: 3000, d: 400, c: 60 }, Shape { n: 3000, d: 400, c: 60 }));
     assert_eq!(read.labels().unwrap(), opened.labels().unwrap());

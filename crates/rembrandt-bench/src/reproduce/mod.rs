@@ -11,7 +11,7 @@
 //! use rembrandt_bench::reproduce::Experiment;
 //! use rembrandt::Run;
 //!
-//! let read = |name: &str| Dataset::read(name.as_ref(), &Default::default(), &mut |_, _| true);
+//! let read = |name: &str| Dataset::read(name.as_ref(), &Default::default(), &mut Run::default());
 //! let ((train, _), (test, _)) = (read("yeast/train.txt.zst")?, read("yeast/test.txt.zst")?);
 //! let run = &mut Run::default();
 //! let placed = Experiment::Yeast.place(&train, &test, 1, run)?;

@@ -9,7 +9,7 @@ use rembrandt::data::featurizer::{FeaturizerParams, Hashing, NGrams, Weighting};
 use rembrandt::embed::Method;
 use rembrandt::metrics::Propensity;
 use rembrandt::score::head::{FeatureParams, Kernel, Sampled};
-use rembrandt::train::{HeadKind, TrainParams, Tuning};
+use rembrandt::train::{FeatureOptions, HeadKind, TrainParams, Tuning};
 
 use super::method::{self, METHODS, MethodChoice};
 use super::tree::TreeArgs;
@@ -240,9 +240,7 @@ impl TrainArgs {
                 blend: true,
                 ranker: !self.params.as_published(),
                 // A ridge is meant for the one or the other, and sampled labels for h itself.
-                features: head.random_features.is_none()
-                    && head.head_ridge.is_none()
-                    && head.sampled_labels.is_none(),
+                features: head.random_features.is_none() && head.head_ridge.is_none() && head.sampled_labels.is_none(),
                 bandwidth: head.bandwidth.is_none(),
             },
         };
@@ -293,9 +291,9 @@ pub struct FeatureArgs {
 }
 
 impl FeatureArgs {
-    /// The rules by which texts become features.
-    pub fn featurizer(&self) -> FeaturizerParams {
-        FeaturizerParams {
+    /// How features are made of texts, or weighted.
+    pub fn options(&self) -> FeatureOptions {
+        let featurizer = FeaturizerParams {
             words: Some(self.word_ngrams),
             characters: self.char_ngrams,
             min_length: self.min_length,
@@ -307,7 +305,8 @@ impl FeatureArgs {
             max_df: self.max_df,
             max_features: self.max_features,
             ..FeaturizerParams::default()
-        }
+        };
+        FeatureOptions { tfidf: self.tfidf, normalize: self.normalize, featurizer }
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use rembrandt::Error;
 use rembrandt::data::formats::read_rows;
 use rembrandt::data::records::read_records;
 use rembrandt::model::{Model, Preprocessing};
+use rembrandt::{Error, Run};
 use serde_json::json;
 
 use super::stream::prepared;
@@ -46,15 +46,15 @@ fn name_in(model: &Model, args: &AddLabelArgs) -> rembrandt::Result<String> {
         return Err(Error::parameter("name", "standard input is read once: say what the new label is called"));
     }
     let mut names = BTreeSet::new();
-    let watch: &mut dyn FnMut(u64, Option<u64>) -> bool = &mut |_, _| true;
+    let run = &mut Run::default();
     if let Preprocessing::Text(_) = model.preprocessing() {
-        read_records(path, &args.input_args.records(), watch, &mut |records| {
+        read_records(path, &args.input_args.records(), run, &mut |records| {
             (0..records.len()).for_each(|i| names.extend(records.labels(i).map(str::to_owned)));
             Ok(())
         })?;
     } else {
         let mut ids = BTreeSet::new();
-        let found = read_rows(path, &args.input_args.rows(), watch, &mut |rows| {
+        let found = read_rows(path, &args.input_args.rows(), run, &mut |rows| {
             ids.extend(rows.y.view().ids.iter().copied());
             Ok(())
         })?;

@@ -19,11 +19,7 @@ pub fn run(args: &ConvertArgs) -> anyhow::Result<()> {
     source::check_outputs(std::slice::from_ref(&args.output), &args.train, &args.read)?;
     let began = Instant::now();
     let mut display = Display::new(args.quiet);
-    let mut watch = |done, total| {
-        display.read(done, total);
-        true
-    };
-    let converted = convert(&args.train, &args.read.options(), &args.output, &mut watch);
+    let converted = convert(&args.train, &args.read.options(), &args.output, &mut display.run());
     display.clear();
     let (data, notes) = converted?;
     notes.iter().for_each(|note| display.note(note));

@@ -152,7 +152,7 @@ fn fit(
             after += now - last;
         }
         last = now;
-        display.work(progress);
+        display.progress(progress);
         true
     })
     .with_checkpoints(pieces);

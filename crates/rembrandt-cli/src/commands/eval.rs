@@ -18,11 +18,7 @@ pub fn run(args: &EvalArgs) -> anyhow::Result<()> {
         search: super::predict::search(args.exact),
     };
     let mut display = Display::new(args.quiet);
-    let mut watch = |done, total| {
-        display.read(done, total);
-        true
-    };
-    let evaluated = model.evaluate_file(&args.test, &options(&model, &args.input_args)?, &how, &mut watch);
+    let evaluated = model.evaluate_file(&args.test, &options(&model, &args.input_args)?, &how, &mut display.run());
     display.clear();
     let evaluation = evaluated?;
     if !args.json {

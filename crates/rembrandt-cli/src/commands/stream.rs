@@ -17,20 +17,12 @@ pub fn stream(
     display: &mut Display,
     take: impl FnMut(&Batch<'_>) -> Result<()>,
 ) -> Result<u64> {
-    let mut watch = |done, total| {
-        display.read(done, total);
-        true
-    };
-    model.read(path, &options(model, args)?, &mut watch, take)
+    model.read(path, &options(model, args)?, &mut display.run(), take)
 }
 
 /// All examples of a file, ready for the projection, and their labels.
 pub fn prepared(model: &Model, path: &Path, args: &InputArgs, display: &mut Display) -> Result<(Csr, Csr)> {
-    let mut watch = |done, total| {
-        display.read(done, total);
-        true
-    };
-    model.read_prepared(path, &options(model, args)?, &mut watch)
+    model.read_prepared(path, &options(model, args)?, &mut display.run())
 }
 
 /// How examples for a model are read.

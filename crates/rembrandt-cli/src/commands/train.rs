@@ -8,14 +8,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use indicatif::BinaryBytes;
-use rembrandt::data::featurizer::SparseCounts;
 use rembrandt::data::records::RecordFormat;
-use rembrandt::data::{Dataset, NameIndex, RowScale, read_texts};
+use rembrandt::data::{Dataset, RowScale, Texts};
 use rembrandt::embed::Method;
 use rembrandt::model::Preprocessing;
 use rembrandt::score::shortlist::ShortlistReport;
-use rembrandt::train::{HeadKind, HeldOut, RankerReport, TrainParams, TrainReport, Tried};
-use rembrandt::{Error, Examples, Rembrandt, Run, Side};
+use rembrandt::train::{HeadKind, HeldOut, Prepared, RankerReport, TrainParams, TrainReport, TrainingData, Tried};
+use rembrandt::{Error, Examples, Rembrandt, Side};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -115,11 +114,7 @@ fn embed(method: Method, task: Task<'_>, display: &mut Display) -> anyhow::Resul
     let mut parameters = json!(params);
     parameters["tuning"] = json!(tuning);
     let resume = Resume::open(args.resume, &args.output, ("train", data, parameters), display)?;
-    let mut watch = Run::watched(|progress| {
-        display.work(progress);
-        true
-    })
-    .with_checkpoints(resume.checkpoints());
+    let mut watch = display.run().with_checkpoints(resume.checkpoints());
     let trained = params.fit(data, preprocessing, &tuning, &mut watch);
     let seconds = watch.seconds().to_vec();
     drop(watch);
@@ -167,25 +162,19 @@ fn refuse_options(args: &TrainArgs) -> rembrandt::Result<()> {
 
 /// Reads the data as the options ask for, and says what was done to them.
 fn open(args: &TrainArgs, limit: Option<Limit>, display: &mut Display) -> rembrandt::Result<(Dataset, Preprocessing)> {
+    let options = args.features.options();
     if args.text {
-        let mut watch = |done, total| {
-            display.read(done, total);
-            true
-        };
-        let options = args.columns.options(RecordFormat::Auto);
-        let (params, labels) = (args.features.featurizer(), NameIndex::default());
-        let (data, featurizer, _) = read_texts(&args.train, &options, params, &labels, &mut watch)?;
+        let records = args.columns.options(RecordFormat::Auto);
+        let texts = Texts::read_with(&args.train, &records, &mut display.run())?;
+        let (data, featurizer) = texts.into_dataset(options.featurizer)?;
         return Ok((data, Preprocessing::Text(Arc::new(featurizer))));
     }
     let data = source::open(&args.train, &args.read, limit, display)?;
-    if !args.features.tfidf && !args.features.normalize {
-        return Ok((data, Preprocessing::AsIs));
-    }
-    let mut counts = SparseCounts::default();
-    counts.add(data.features()?.view());
-    let transform = counts.finish(data.shape().d, args.features.tfidf, args.features.normalize);
-    let data = data.map_features(|x| transform.apply(x))?;
-    Ok((data, Preprocessing::Sparse(transform)))
+    let (prepared, preprocessing) = data.prepare(&options)?;
+    Ok(match prepared {
+        Prepared::Owned(other) => (*other, preprocessing),
+        Prepared::Borrowed(_) => (data, preprocessing),
+    })
 }
 
 /// Refuses data that no model can be made of, before any work.

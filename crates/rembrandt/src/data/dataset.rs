@@ -12,13 +12,13 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use super::cache::{Cache, CacheWriter};
 use super::chunk::{CHUNK_ROWS, Chunk, ChunkBuilder};
-use super::formats::{self, ReadOptions, Watch};
+use super::formats::{self, ReadOptions};
 use super::names::Names;
 use super::{ActiveLabels, Examples, LabelFeatureProduct, Moments, Rows, Shape, Side, View};
 use crate::linalg::csr::{Csr, CsrRef};
 use crate::linalg::kernels::{self, Scratch};
 use crate::linalg::matrix::{MatMut, MatRef, Matrix};
-use crate::{Error, Result};
+use crate::{Error, Result, Run};
 
 /// Examples with their features and labels.
 ///
@@ -142,16 +142,30 @@ impl Dataset {
         Ok(self)
     }
 
+    /// Reads a text file into memory, or opens a cache file; the path `-` is standard input.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or a line of it is not what its format asks for.
+    pub fn read(path: impl AsRef<Path>) -> Result<Dataset> {
+        let path = path.as_ref();
+        match path.as_os_str() != "-" && Dataset::is_cache(path) {
+            true => Dataset::open(path),
+            false => Ok(Dataset::read_with(path, &ReadOptions::default(), &mut Run::default())?.0),
+        }
+    }
+
     /// Reads a text file into memory; `-` is standard input. Also returns notes for the user, such as where names
-    /// were found. `watch` is called with bytes read and bytes in all (when known), and stops the reading by
-    /// returning `false`.
-    pub fn read(path: &Path, options: &ReadOptions, watch: &mut Watch<'_>) -> Result<(Dataset, Vec<String>)> {
+    /// were found.
+    ///
+    /// # Errors
+    /// Likewise, and [`Error::Cancelled`] when `run` was told to stop.
+    pub fn read_with(path: &Path, options: &ReadOptions, run: &mut Run<'_>) -> Result<(Dataset, Vec<String>)> {
         let (mut builder, mut blocks) = (ChunkBuilder::new(), Vec::new());
         let mut keep = |block| {
             blocks.push(block);
             Ok::<(), Error>(())
         };
-        let mut found = formats::read_rows(path, options, watch, &mut |rows| builder.push(&rows, &mut keep))?;
+        let mut found = formats::read_rows(path, options, run, &mut |rows| builder.push(&rows, &mut keep))?;
         builder.finish(&mut keep)?;
         let names = Names::of(&mut found);
         Ok((Dataset::from_blocks(found.shape, blocks, names), found.notes))
@@ -393,14 +407,9 @@ impl Dataset {
 
 /// Converts a text file into a cache file, holding one chunk in memory at a time, and opens it. The file appears
 /// under its name only when it is whole.
-pub fn convert(
-    path: &Path,
-    options: &ReadOptions,
-    out: &Path,
-    watch: &mut Watch<'_>,
-) -> Result<(Dataset, Vec<String>)> {
+pub fn convert(path: &Path, options: &ReadOptions, out: &Path, run: &mut Run<'_>) -> Result<(Dataset, Vec<String>)> {
     let mut writer = CacheWriter::create(out)?;
-    let mut found = formats::read_rows(path, options, watch, &mut |rows| writer.push(&rows))?;
+    let mut found = formats::read_rows(path, options, run, &mut |rows| writer.push(&rows))?;
     writer.finish(found.shape, &Names::of(&mut found))?;
     Ok((Dataset::open(out)?, found.notes))
 }

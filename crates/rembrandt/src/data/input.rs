@@ -7,11 +7,11 @@ mod tests;
 use std::io::Read;
 use std::path::Path;
 
-use super::formats::{ReadOptions, Watch, read_rows_with_vocabulary, read_rows_with_vocabulary_from};
+use super::formats::{ReadOptions, read_rows_with_vocabulary, read_rows_with_vocabulary_from};
 use super::records::{RecordOptions, Records, read_records_with_vocabulary, read_records_with_vocabulary_from};
 use super::{Dataset, NameIndex, Rows, Vocabulary};
 use crate::linalg::csr::CsrRef;
-use crate::{Error, Result};
+use crate::{Error, Result, Run};
 
 /// Some examples in the order of the file. Labels that the model does not know have numbers beyond those it knows.
 #[derive(Clone, Copy, Debug)]
@@ -80,7 +80,7 @@ pub type InputSink<'a> = dyn FnMut(Input<'_>) -> Result<()> + 'a;
 /// let kind = InputKind::Records(RecordOptions::default(), NameIndex::new(["wine"])?);
 /// let file = "{\"text\": \"a dry white\", \"labels\": [\"wine\"]}\n{\"text\": \"a red one\"}\n";
 /// let mut seen = Vec::new();
-/// let n = read_input_from(file.as_bytes(), "pipe".as_ref(), &kind, &mut |_, _| true, &mut |input| {
+/// let n = read_input_from(file.as_bytes(), "pipe".as_ref(), &kind, &mut Run::default(), &mut |input| {
 ///     if let Input::Texts { texts, labels, .. } = input {
 ///         seen.extend(texts.iter().enumerate().map(|(i, text)| (text.to_string(), labels.row(i).0.len())));
 ///     }
@@ -93,14 +93,13 @@ pub type InputSink<'a> = dyn FnMut(Input<'_>) -> Result<()> + 'a;
 ///
 /// # Errors
 /// If the file cannot be read, has a bad line, or is of another kind than the model takes. [`Error::Cancelled`] when
-/// `watch` returns `false`, and whatever `sink` returns.
-pub fn read_input(path: &Path, kind: &InputKind, watch: &mut Watch<'_>, sink: &mut InputSink<'_>) -> Result<u64> {
+/// `run` was told to stop, and whatever `sink` returns.
+pub fn read_input(path: &Path, kind: &InputKind, run: &mut Run<'_>, sink: &mut InputSink<'_>) -> Result<u64> {
     let cache = path.as_os_str() != "-" && Dataset::is_cache(path);
     match kind {
-        InputKind::Sparse(_, vocabulary) if cache => cached::read(path, vocabulary, watch, sink),
+        InputKind::Sparse(_, vocabulary) if cache => cached::read(path, vocabulary, run, sink),
         InputKind::Sparse(options, vocabulary) => {
-            let summary =
-                read_rows_with_vocabulary(path, options, vocabulary, watch, &mut |rows| sink(rows_of(&rows)))?;
+            let summary = read_rows_with_vocabulary(path, options, vocabulary, run, &mut |rows| sink(rows_of(&rows)))?;
             Ok(summary.shape.n as u64)
         }
         InputKind::Records(..) if cache => {
@@ -108,7 +107,7 @@ pub fn read_input(path: &Path, kind: &InputKind, watch: &mut Watch<'_>, sink: &m
         }
         InputKind::Records(options, names) => {
             let mut texts = |records: &Records, labels: CsrRef<'_>| sink(texts_of(records, labels, &records.texts()));
-            Ok(read_records_with_vocabulary(path, options, names, watch, &mut texts)?.records)
+            Ok(read_records_with_vocabulary(path, options, names, run, &mut texts)?.records)
         }
     }
 }
@@ -121,17 +120,17 @@ pub fn read_input_from(
     reader: impl Read + Send,
     name: &Path,
     kind: &InputKind,
-    watch: &mut Watch<'_>,
+    run: &mut Run<'_>,
     sink: &mut InputSink<'_>,
 ) -> Result<u64> {
     match kind {
         InputKind::Sparse(options, vocabulary) => {
             let mut rows = |rows: Rows| sink(rows_of(&rows));
-            Ok(read_rows_with_vocabulary_from(reader, name, options, vocabulary, watch, &mut rows)?.shape.n as u64)
+            Ok(read_rows_with_vocabulary_from(reader, name, options, vocabulary, run, &mut rows)?.shape.n as u64)
         }
         InputKind::Records(options, names) => {
             let mut texts = |records: &Records, labels: CsrRef<'_>| sink(texts_of(records, labels, &records.texts()));
-            Ok(read_records_with_vocabulary_from(reader, name, options, names, watch, &mut texts)?.records)
+            Ok(read_records_with_vocabulary_from(reader, name, options, names, run, &mut texts)?.records)
         }
     }
 }

@@ -39,13 +39,12 @@ pub use active_labels::ActiveLabels;
 pub use bias_center::BiasCenter;
 pub use cache::{CacheChunks, CacheWriter, address_space};
 pub use dataset::{Dataset, convert};
-pub use formats::Watch;
 pub use input::{Input, InputKind, InputSink, read_input, read_input_from};
 pub use label_feature_product::{LabelFeatureProduct, WithProduct};
 pub use names::Names;
 pub use row_scale::RowScale;
 pub use rows::Rows;
-pub use texts::read_texts;
+pub use texts::Texts;
 pub use view::View;
 pub use vocabulary::{NameIndex, Vocabulary, VocabularyIds};
 

@@ -3,80 +3,111 @@
 #[cfg(test)]
 mod tests;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::chunk::ChunkBuilder;
 use super::featurizer::{FeatureCounts, Featurizer, FeaturizerParams};
-use super::formats::Watch;
 use super::names::Names;
-use super::records::{RecordOptions, RecordSummary, Records, label_ids, read_records};
+use super::records::{RecordOptions, Records, label_ids, read_records};
 use super::vocabulary::Numbering;
 use super::{Dataset, NameIndex, Rows, Shape, Side};
-use crate::{Error, Result};
+use crate::{Error, Result, Run};
 
-/// Reads labelled texts, fits a featurizer to them and makes a data set of the two; the path `-` is standard input.
-///
-/// `labels` keep their numbers, all others follow in the order of first appearance; with an empty index that order is
-/// all there is. The data set has the names of the labels. Those of the features are with the featurizer, which new
-/// texts need as well.
-///
-/// The file is read once, so that it may be a pipe: its texts stay in memory until every word has been counted, and
-/// are freed as they turn into rows. The result does not depend on the number of threads.
+/// Labelled texts in memory.
 ///
 /// ```
+/// use rembrandt::data::Texts;
 /// use rembrandt::data::featurizer::FeaturizerParams;
-/// use rembrandt::data::records::RecordOptions;
-/// use rembrandt::data::{NameIndex, read_texts};
 /// use rembrandt::Examples;
 ///
-/// let folder = tempfile::tempdir().unwrap();
-/// let path = folder.path().join("wines.csv");
-/// std::fs::write(&path, "text,labels\nred wine,\"wine,red\"\nwhite wine,wine\nred paint,red\n").unwrap();
-/// let (options, params) = (RecordOptions::default(), FeaturizerParams::default());
-/// let (data, featurizer, summary) = read_texts(&path, &options, params, &NameIndex::default(), &mut |_, _| true)?;
+/// let texts = Texts::new([("red wine", vec!["wine", "red"]), ("white wine", vec!["wine"]), ("red paint", vec!["red"])]);
+/// let (data, featurizer) = texts.into_dataset(FeaturizerParams::default())?;
 /// assert_eq!((data.shape().n, data.shape().d, data.shape().c), (3, 2, 2));
 /// assert_eq!(data.label_names().unwrap(), ["wine", "red"]);
 /// assert_eq!(featurizer.names().collect::<Vec<_>>(), ["red", "wine"]);
-/// assert_eq!(summary.labelled, 3);
 /// # Ok::<(), rembrandt::Error>(())
 /// ```
-///
-/// # Errors
-/// If a parameter is bad, the file cannot be read or is empty, no record has a label, or no feature is left.
-/// [`Error::Cancelled`] when `watch` returns `false`.
-pub fn read_texts(
-    path: &Path,
-    options: &RecordOptions,
-    params: FeaturizerParams,
-    labels: &NameIndex,
-    watch: &mut Watch<'_>,
-) -> Result<(Dataset, Featurizer, RecordSummary)> {
-    let mut counts = FeatureCounts::new(params)?;
-    let mut batches: Vec<Records> = Vec::new();
-    let summary = read_records(path, options, watch, &mut |records| {
-        counts.add(&records.texts());
-        batches.push(records);
-        Ok(())
-    })?;
-    if summary.labelled == 0 {
-        let reason = "no record has a label, so there is nothing to learn; choose the column of the labels";
-        return Err(Error::file(path, reason));
+#[derive(Clone, Debug)]
+pub struct Texts {
+    batches: Vec<Records>,
+    /// Where they come from, for messages.
+    path: PathBuf,
+}
+
+impl Texts {
+    /// Texts with the names of their labels.
+    pub fn new<T: AsRef<str>, L: AsRef<str>>(
+        texts: impl IntoIterator<Item = (T, impl IntoIterator<Item = L>)>,
+    ) -> Texts {
+        let mut records = Records::new();
+        for (text, labels) in texts {
+            let labels: Vec<L> = labels.into_iter().collect();
+            records.push(text.as_ref(), labels.iter().map(AsRef::as_ref), 1.0);
+        }
+        Texts { batches: vec![records], path: "the texts".into() }
     }
-    let featurizer = counts.finish().map_err(|error| match error {
-        Error::Data(reason) => Error::file(path, reason),
-        other => other,
-    })?;
-    let mut numbering = Numbering::after(labels.clone());
-    let blocks = blocks_of(batches, &featurizer, &mut numbering, path)?;
-    let names: Vec<String> = numbering.words().map(str::to_owned).collect();
-    let shape = Shape { n: summary.records as usize, d: featurizer.features(), c: names.len() };
-    let names = Names { labels: Some(names), label_words: true, ..Names::default() };
-    let data = Dataset::from_blocks(shape, blocks, names);
-    // A hash has a number for every word, but there may be no words.
-    if data.nnz(Side::X) == 0 {
-        return Err(Error::file(path, "no text has a feature; choose the column of the text, or other parameters"));
+
+    /// Reads a CSV, TSV or JSON lines file with the columns `text` and `labels`; the path `-` is standard input.
+    ///
+    /// # Errors
+    /// If the file cannot be read, is empty, or has a bad line.
+    pub fn read(path: impl AsRef<Path>) -> Result<Texts> {
+        Texts::read_with(path.as_ref(), &RecordOptions::default(), &mut Run::default())
     }
-    Ok((data, featurizer, summary))
+
+    /// The same with other columns or another format. The file is read once, so that it may be a pipe.
+    ///
+    /// # Errors
+    /// Likewise, and [`Error::Cancelled`] when `run` was told to stop.
+    pub fn read_with(path: &Path, options: &RecordOptions, run: &mut Run<'_>) -> Result<Texts> {
+        let mut batches: Vec<Records> = Vec::new();
+        read_records(path, options, run, &mut |records| {
+            batches.push(records);
+            Ok(())
+        })?;
+        Ok(Texts { batches, path: path.to_owned() })
+    }
+
+    /// Number of texts.
+    pub fn len(&self) -> usize {
+        self.batches.iter().map(Records::len).sum()
+    }
+
+    /// Whether there is no text.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Fits a featurizer to the texts and makes a data set of the two. Labels are numbered in the order of first
+    /// appearance. The data set has their names; those of the features are with the featurizer, which new texts need as
+    /// well. The result does not depend on the number of threads. Texts are freed as they turn into rows.
+    ///
+    /// # Errors
+    /// If a parameter is bad, no text has a label, or no feature is left.
+    pub fn into_dataset(self, params: FeaturizerParams) -> Result<(Dataset, Featurizer)> {
+        let (n, path) = (self.len(), self.path);
+        let mut counts = FeatureCounts::new(params)?;
+        self.batches.iter().for_each(|records| counts.add(&records.texts()));
+        if self.batches.iter().all(|records| records.labelled() == 0) {
+            let reason = "no record has a label, so there is nothing to learn; choose the column of the labels";
+            return Err(Error::file(path, reason));
+        }
+        let featurizer = counts.finish().map_err(|error| match error {
+            Error::Data(reason) => Error::file(&path, reason),
+            other => other,
+        })?;
+        let mut numbering = Numbering::after(NameIndex::default());
+        let blocks = blocks_of(self.batches, &featurizer, &mut numbering, &path)?;
+        let names: Vec<String> = numbering.words().map(str::to_owned).collect();
+        let shape = Shape { n, d: featurizer.features(), c: names.len() };
+        let names = Names { labels: Some(names), label_words: true, ..Names::default() };
+        let data = Dataset::from_blocks(shape, blocks, names);
+        // A hash has a number for every word, but there may be no words.
+        if data.nnz(Side::X) == 0 {
+            return Err(Error::file(path, "no text has a feature; choose the column of the text, or other parameters"));
+        }
+        Ok((data, featurizer))
+    }
 }
 
 /// The batches as blocks of a data set, each freed when it is done.

@@ -9,11 +9,10 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::{Batch, InputOptions, Model, PredictOptions, Predictor, Search, Threshold};
-use crate::data::formats::Watch;
 use crate::data::{Dataset, Examples};
 use crate::linalg::csr::CsrRef;
 use crate::metrics::{Bootstrap, Evaluator, Example, Intervals, Propensity, Scores, Settings};
-use crate::{Error, Result};
+use crate::{Error, Result, Run};
 
 /// Ranks that are scored.
 const TOP: usize = 5;
@@ -140,10 +139,10 @@ impl Model {
         path: impl AsRef<Path>,
         input: &InputOptions,
         options: &EvaluationOptions,
-        watch: &mut Watch<'_>,
+        run: &mut Run<'_>,
     ) -> Result<Evaluation> {
         let mut running = RunningEvaluation::new(self, options)?;
-        self.read(path.as_ref(), input, watch, |batch: &Batch<'_>| {
+        self.read(path.as_ref(), input, run, |batch: &Batch<'_>| {
             running.add(batch.prepare()?.view(), batch.labels(), batch.first)
         })?;
         running.finish().map_err(|error| match error {

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use super::{Model, Predictions, Predictor, Preprocessing};
-use crate::data::formats::{Format, Ids, ReadOptions, Watch, read_rows_with_vocabulary_from};
+use crate::data::formats::{Format, Ids, ReadOptions, read_rows_with_vocabulary_from};
 use crate::data::records::{RecordFormat, RecordOptions};
 use crate::data::{Input, InputKind, NameIndex, Vocabulary, VocabularyIds, read_input};
 use crate::linalg::csr::{Csr, CsrRef};
-use crate::{Error, Result};
+use crate::{Error, Result, Run};
 
 /// How examples are written; which of the two counts is for the model to say.
 #[derive(Clone, Debug, Default)]
@@ -74,12 +74,12 @@ impl Model {
         &self,
         path: impl AsRef<Path>,
         options: &InputOptions,
-        watch: &mut Watch<'_>,
+        run: &mut Run<'_>,
         mut take: impl FnMut(&Batch<'_>) -> Result<()>,
     ) -> Result<u64> {
         let kind = self.input_kind(options)?;
         let mut first = 0;
-        read_input(path.as_ref(), &kind, watch, &mut |input| {
+        read_input(path.as_ref(), &kind, run, &mut |input| {
             take(&Batch { model: self, first, input })?;
             first += input.len() as u64;
             Ok(())
@@ -94,10 +94,10 @@ impl Model {
         &self,
         path: impl AsRef<Path>,
         options: &InputOptions,
-        watch: &mut Watch<'_>,
+        run: &mut Run<'_>,
     ) -> Result<(Csr, Csr)> {
         let (mut all_x, mut all_y) = (Csr::new(false), Csr::new(true));
-        self.read(path, options, watch, |batch| {
+        self.read(path, options, run, |batch| {
             let (x, y) = (batch.prepare()?, batch.labels());
             all_x.extend_rows(x.view(), 0, x.rows());
             all_y.extend_rows(y, 0, y.rows());
@@ -125,10 +125,17 @@ impl Model {
         let words = self.training_stats().words.iter().all(|words| *words);
         let options = ReadOptions { ids: if words { Ids::Words } else { Ids::Auto }, ..ReadOptions::default() };
         let (name, vocabulary) = (Path::new("the example"), self.vocabulary()?);
-        read_rows_with_vocabulary_from(line.as_bytes(), name, &options, &vocabulary, &mut |_, _| true, &mut |batch| {
-            rows = batch.x;
-            Ok(())
-        })?;
+        read_rows_with_vocabulary_from(
+            line.as_bytes(),
+            name,
+            &options,
+            &vocabulary,
+            &mut Run::default(),
+            &mut |batch| {
+                rows = batch.x;
+                Ok(())
+            },
+        )?;
         self.prepare(rows.view())
     }
 
@@ -167,7 +174,8 @@ impl Model {
             Some(names) if feature_words => VocabularyIds::Words(NameIndex::new(names.iter())?),
             _ => VocabularyIds::Numbers(shape.d),
         };
-        let labels = if label_words { VocabularyIds::Words(self.label_index()?) } else { VocabularyIds::Numbers(shape.c) };
+        let labels =
+            if label_words { VocabularyIds::Words(self.label_index()?) } else { VocabularyIds::Numbers(shape.c) };
         Ok(Vocabulary { features, labels })
     }
 }

@@ -12,25 +12,7 @@
 //! are as new to the projection as those it will meet. Without tuning one such division is still made, with the given
 //! parameters: it tells how to turn scores into probabilities, where to put thresholds, and how good the model is.
 //!
-//! ```
-//! use rembrandt::data::{Dataset, Rows};
-//! use rembrandt::train::{HeadKind, TrainParams, Tuning};
-//! use rembrandt::Run;
-//!
-//! // Feature i tells label i.
-//! let mut rows = Rows::new();
-//! for i in 0..200 {
-//!     rows.x.push(i % 4, 1.0);
-//!     rows.x.end_row();
-//!     rows.y.push(i % 4, 1.0);
-//!     rows.y.end_row();
-//! }
-//! let data = Dataset::from_rows(&rows, 4, 4)?;
-//! let params = TrainParams::new(HeadKind::suited(&data)?);
-//! let trained = params.fit(&data, &Tuning::off(), &mut Run::default())?;
-//! assert_eq!(trained.report.held_out.p1, 1.0);
-//! # Ok::<(), rembrandt::Error>(())
-//! ```
+//! [`Trainer`] is the way in; [`TrainParams`] has all settings of an embedding with a head.
 
 mod combination;
 mod fit;
@@ -43,7 +25,9 @@ mod shortlist;
 #[cfg(test)]
 mod tests;
 mod thresholds;
+mod trainer;
 mod validation;
 
 pub use params::{HeadKind, TrainParams, Tuning};
 pub use report::{HeldOut, RankerReport, TrainReport, Tried};
+pub use trainer::{FeatureOptions, Prepared, Trainer, TrainingData};

@@ -278,7 +278,8 @@ impl Search<'_> {
     fn random_fraction(&mut self, run: &mut Run<'_>) -> Result<()> {
         let before = self.best().setting;
         let plain: Vec<Matrix> = self.trials.iter().map(|trial| trial.basis.clone()).collect();
-        for random_fraction in SPREADS.into_iter().filter(|random_fraction| *random_fraction != before.random_fraction) {
+        for random_fraction in SPREADS.into_iter().filter(|random_fraction| *random_fraction != before.random_fraction)
+        {
             if self.late(run)? {
                 break;
             }

@@ -1,7 +1,8 @@
 //! [`Trainer`]: from data to a [`Model`] in one expression.
 
-use std::borrow::Cow;
+use std::ops::Deref;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
@@ -54,32 +55,51 @@ pub struct FeatureOptions {
     pub featurizer: FeaturizerParams,
 }
 
+/// Examples that are ready to learn from.
+pub enum Prepared<'a> {
+    /// As they are.
+    Borrowed(&'a Dataset),
+    /// With other features.
+    Owned(Box<Dataset>),
+}
+
+impl Deref for Prepared<'_> {
+    type Target = Dataset;
+
+    fn deref(&self) -> &Dataset {
+        match self {
+            Prepared::Borrowed(data) => data,
+            Prepared::Owned(data) => data,
+        }
+    }
+}
+
 /// Labelled examples that a [`Trainer`] can learn from.
 pub trait TrainingData {
     /// The examples as features and labels, and the preprocessing that made them, which the model keeps.
     ///
     /// # Errors
     /// If the examples cannot be read, or no feature is left.
-    fn prepare(&self, options: &FeatureOptions) -> Result<(Cow<'_, Dataset>, Preprocessing)>;
+    fn prepare(&self, options: &FeatureOptions) -> Result<(Prepared<'_>, Preprocessing)>;
 }
 
 impl TrainingData for Dataset {
-    fn prepare(&self, options: &FeatureOptions) -> Result<(Cow<'_, Dataset>, Preprocessing)> {
+    fn prepare(&self, options: &FeatureOptions) -> Result<(Prepared<'_>, Preprocessing)> {
         if !options.tfidf && !options.normalize {
-            return Ok((Cow::Borrowed(self), Preprocessing::AsIs));
+            return Ok((Prepared::Borrowed(self), Preprocessing::AsIs));
         }
         let mut counts = SparseCounts::default();
         counts.add(self.features()?.view());
         let transform = counts.finish(self.shape().d, options.tfidf, options.normalize);
         let data = self.map_features(|x| transform.apply(x))?;
-        Ok((Cow::Owned(data), Preprocessing::Sparse(transform)))
+        Ok((Prepared::Owned(Box::new(data)), Preprocessing::Sparse(transform)))
     }
 }
 
 impl TrainingData for Texts {
-    fn prepare(&self, options: &FeatureOptions) -> Result<(Cow<'_, Dataset>, Preprocessing)> {
+    fn prepare(&self, options: &FeatureOptions) -> Result<(Prepared<'_>, Preprocessing)> {
         let (data, featurizer) = self.clone().into_dataset(options.featurizer.clone())?;
-        Ok((Cow::Owned(data), Preprocessing::Text(featurizer.into())))
+        Ok((Prepared::Owned(Box::new(data)), Preprocessing::Text(Arc::new(featurizer))))
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Instant;
 use indicatif::{BinaryBytes, HumanCount};
 use rembrandt::model::Model;
 use rembrandt::tree::TreeParams;
-use rembrandt::{Examples, Run};
+use rembrandt::Examples;
 use serde_json::{Value, json};
 
 use super::{Task, Told, check_memory};
@@ -20,11 +20,7 @@ pub(super) fn grow(params: &TreeParams, task: Task<'_>, display: &mut Display) -
     display.note(&format!("about {} of memory will be needed", BinaryBytes(estimate)));
     let began = Instant::now();
     let resume = Resume::open(args.resume, &args.output, ("train", data, json!(params)), display)?;
-    let mut watch = Run::watched(|progress| {
-        display.work(progress);
-        true
-    })
-    .with_checkpoints(resume.checkpoints());
+    let mut watch = display.run().with_checkpoints(resume.checkpoints());
     let grown = params.fit(data, &mut watch);
     drop(watch);
     display.clear();

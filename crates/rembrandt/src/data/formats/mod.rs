@@ -27,7 +27,7 @@
 //!     text.as_bytes(),
 //!     "example".as_ref(),
 //!     &ReadOptions::default(),
-//!     &mut |_, _| true,
+//!     &mut Run::default(),
 //!     &mut |rows| {
 //!         labels += rows.y.nnz();
 //!         Ok(())
@@ -57,16 +57,13 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use super::{Rows, Shape, Side, Vocabulary};
-use crate::{Error, Result};
+use crate::{Error, Result, Run};
 
 pub(super) use batch::{lines_of, text_of};
 pub(super) use column::{finite, show};
 use names::Naming;
 pub use names::read_names;
 use source::{Sizes, Source};
-
-/// Called with the bytes of the file consumed so far and its size if known; returns whether to go on.
-pub type Watch<'a> = dyn FnMut(u64, Option<u64>) -> bool + 'a;
 
 /// Takes batches of examples in the order of the file.
 pub type Sink<'a> = dyn FnMut(Rows) -> Result<()> + 'a;
@@ -194,9 +191,9 @@ pub struct Summary {
 /// # Errors
 /// If the file cannot be read, is no text, or has a bad line: the first one is named. [`Error::Cancelled`] when `watch`
 /// returns `false`, and whatever `sink` returns.
-pub fn read_rows(path: &Path, options: &ReadOptions, watch: &mut Watch<'_>, sink: &mut Sink<'_>) -> Result<Summary> {
+pub fn read_rows(path: &Path, options: &ReadOptions, run: &mut Run<'_>, sink: &mut Sink<'_>) -> Result<Summary> {
     let folder = (path.as_os_str() != "-").then(|| path.parent().unwrap_or(Path::new("")));
-    read(source::open(path)?, &Reading { folder, ..Reading::new(path, options) }, watch, sink)
+    read(source::open(path)?, &Reading { folder, ..Reading::new(path, options) }, run, sink)
 }
 
 /// Like [`read_rows`], from any reader; `name` stands for the file in messages, and no side files are looked for.
@@ -207,10 +204,10 @@ pub fn read_rows_from(
     reader: impl Read + Send,
     name: &Path,
     options: &ReadOptions,
-    watch: &mut Watch<'_>,
+    run: &mut Run<'_>,
     sink: &mut Sink<'_>,
 ) -> Result<Summary> {
-    read(source::unpack(reader, name)?, &Reading::new(name, options), watch, sink)
+    read(source::unpack(reader, name)?, &Reading::new(name, options), run, sink)
 }
 
 /// Like [`read_rows`], with the ids of a model: for data to predict or to evaluate on.
@@ -238,7 +235,7 @@ pub fn read_rows_from(
 ///     "example".as_ref(),
 ///     &ReadOptions::default(),
 ///     &vocabulary,
-///     &mut |_, _| true,
+///     &mut Run::default(),
 ///     &mut |rows| {
 ///         features.extend_from_slice(rows.x.view().ids);
 ///         labels.extend_from_slice(rows.y.view().ids);
@@ -255,12 +252,12 @@ pub fn read_rows_with_vocabulary(
     path: &Path,
     options: &ReadOptions,
     vocabulary: &Vocabulary,
-    watch: &mut Watch<'_>,
+    run: &mut Run<'_>,
     sink: &mut Sink<'_>,
 ) -> Result<Summary> {
     let reading = Reading { vocabulary: Some(vocabulary), ..Reading::new(path, options) };
     reading.check()?;
-    read(source::open(path)?, &reading, watch, sink)
+    read(source::open(path)?, &reading, run, sink)
 }
 
 /// Like [`read_rows_with_vocabulary`], from any reader; `name` stands for the file in messages.
@@ -272,12 +269,12 @@ pub fn read_rows_with_vocabulary_from(
     name: &Path,
     options: &ReadOptions,
     vocabulary: &Vocabulary,
-    watch: &mut Watch<'_>,
+    run: &mut Run<'_>,
     sink: &mut Sink<'_>,
 ) -> Result<Summary> {
     let reading = Reading { vocabulary: Some(vocabulary), ..Reading::new(name, options) };
     reading.check()?;
-    read(source::unpack(reader, name)?, &reading, watch, sink)
+    read(source::unpack(reader, name)?, &reading, run, sink)
 }
 
 /// What is read, and how.
@@ -309,10 +306,10 @@ impl<'a> Reading<'a> {
     }
 }
 
-fn read(source: Source<'_>, reading: &Reading<'_>, watch: &mut Watch<'_>, sink: &mut Sink<'_>) -> Result<Summary> {
+fn read(source: Source<'_>, reading: &Reading<'_>, run: &mut Run<'_>, sink: &mut Sink<'_>) -> Result<Summary> {
     let Reading { path, folder, options, .. } = *reading;
     if reading.vocabulary.is_some() {
-        let contents = pipeline::run(source, reading, &mut |_| Ok(()), watch, sink)?;
+        let contents = pipeline::run(source, reading, &mut |_| Ok(()), run, sink)?;
         return Ok(contents.summary(None, None));
     }
     let label_naming = Naming::new(Side::Y, options.label_names.as_deref())?;
@@ -321,7 +318,7 @@ fn read(source: Source<'_>, reading: &Reading<'_>, watch: &mut Watch<'_>, sink: 
         label_naming.check(&syntax.labels, path)?;
         feature_naming.check(&syntax.features, path)
     };
-    let mut contents = pipeline::run(source, reading, &mut check, watch, sink)?;
+    let mut contents = pipeline::run(source, reading, &mut check, run, sink)?;
     let label_names = label_naming.settle(&mut contents, folder, path)?;
     let feature_names = feature_naming.settle(&mut contents, folder, path)?;
     Ok(contents.summary(label_names, feature_names))

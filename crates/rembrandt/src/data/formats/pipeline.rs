@@ -13,11 +13,11 @@ use super::batch::{self, Parsed, Syntax};
 use super::column::{Axis, Column};
 use super::detect::{self, Found, Header};
 use super::source::{Blocks, Source, Stop};
-use super::{Format, Reading, Sink, Summary, Watch};
+use super::{Format, Reading, Sink, Summary};
 use crate::data::vocabulary::{Numbering, VocabularyIds};
 use crate::data::{Rows, Shape};
 use crate::linalg::csr::Csr;
-use crate::{Error, Result};
+use crate::{Error, Result, Run};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -58,7 +58,7 @@ pub(super) fn run(
     source: Source<'_>,
     reading: &Reading<'_>,
     check: &mut dyn FnMut(&Syntax) -> Result<()>,
-    watch: &mut Watch<'_>,
+    run: &mut Run<'_>,
     sink: &mut Sink<'_>,
 ) -> Result<Contents> {
     let Reading { path, sizes, .. } = *reading;
@@ -118,9 +118,7 @@ pub(super) fn run(
                 break;
             }
             ready = round(std::mem::take(&mut blocks), &syntax, ready, &mut collector)?;
-            if !watch(consumed.load(Ordering::Relaxed), size) {
-                return Err(Error::Cancelled);
-            }
+            run.read(consumed.load(Ordering::Relaxed), size)?;
         }
         if let Some(stop) = stop {
             return Err(stop.error(path, packing, collector.lines, sizes));

@@ -3,19 +3,13 @@
 use std::path::Path;
 
 use super::{Input, InputSink};
-use crate::data::formats::Watch;
 use crate::data::vocabulary::Numbering;
 use crate::data::{Dataset, Examples, NameIndex, Side, Vocabulary, VocabularyIds};
 use crate::linalg::csr::{Csr, CsrRef};
-use crate::{Error, Result};
+use crate::{Error, Result, Run};
 
 /// Streams a cache file, a chunk at a time.
-pub(super) fn read(
-    path: &Path,
-    vocabulary: &Vocabulary,
-    watch: &mut Watch<'_>,
-    sink: &mut InputSink<'_>,
-) -> Result<u64> {
+pub(super) fn read(path: &Path, vocabulary: &Vocabulary, run: &mut Run<'_>, sink: &mut InputSink<'_>) -> Result<u64> {
     let data = Dataset::open(path)?;
     let new_ids = |side| NewIds::find(&data, side, vocabulary).map_err(|reason| Error::file(path, reason));
     let (features, labels) = (new_ids(Side::X)?, new_ids(Side::Y)?);
@@ -28,7 +22,7 @@ pub(super) fn read(
         sink(Input::Rows { x, y, weights: chunk.weights })?;
         chunks += 1;
         let done = (u128::from(data.bytes()) * chunks / data.chunks() as u128) as u64;
-        if watch(done, Some(data.bytes())) { Ok(()) } else { Err(Error::Cancelled) }
+        run.read(done, Some(data.bytes()))
     })?;
     Ok(n)
 }

@@ -22,7 +22,7 @@ fn collect(input: Input<'_>, all: &mut Vec<Example>) {
 
 fn read(path: &Path, kind: &InputKind) -> Result<Vec<Example>> {
     let mut all = Vec::new();
-    let n = read_input(path, kind, &mut |_, _| true, &mut |input| {
+    let n = read_input(path, kind, &mut Run::default(), &mut |input| {
         collect(input, &mut all);
         Ok(())
     })?;
@@ -32,7 +32,7 @@ fn read(path: &Path, kind: &InputKind) -> Result<Vec<Example>> {
 
 fn read_stream(bytes: &[u8], kind: &InputKind) -> Result<Vec<Example>> {
     let mut all = Vec::new();
-    let n = read_input_from(bytes, "stream".as_ref(), kind, &mut |_, _| true, &mut |input| {
+    let n = read_input_from(bytes, "stream".as_ref(), kind, &mut Run::default(), &mut |input| {
         collect(input, &mut all);
         Ok(())
     })?;
@@ -58,7 +58,7 @@ fn sparse(features: VocabularyIds, labels: VocabularyIds) -> InputKind {
 fn both(folder: &tempfile::TempDir, text: &str) -> [PathBuf; 2] {
     let [path, cache] = ["data.txt", "data.rmb"].map(|name| folder.path().join(name));
     fs::write(&path, text).unwrap();
-    convert(&path, &ReadOptions::default(), &cache, &mut |_, _| true).unwrap();
+    convert(&path, &ReadOptions::default(), &cache, &mut Run::default()).unwrap();
     [path, cache]
 }
 
@@ -83,11 +83,7 @@ fn a_cache_gives_what_its_text_gives() {
     }
     // What a model learns from data is known to it afterwards.
     let [text, cache] = paths.map(|path| {
-        let data = if Dataset::is_cache(&path) {
-            Dataset::open(&path).unwrap()
-        } else {
-            Dataset::read(&path, &ReadOptions::default(), &mut |_, _| true).unwrap().0
-        };
+        let data = if Dataset::is_cache(&path) { Dataset::open(&path).unwrap() } else { Dataset::read(path).unwrap() };
         let kind = InputKind::Sparse(ReadOptions::default(), Vocabulary::of(&data).unwrap());
         let read = read(&path, &kind).unwrap();
         assert!(
@@ -172,7 +168,7 @@ fn batches_are_bounded_and_in_order() {
             last = done;
             true
         };
-        read_input(&path, &kind, &mut watch, &mut |input| {
+        read_input(&path, &kind, &mut run, &mut |input| {
             let Input::Rows { x, .. } = input else { panic!("these are rows") };
             assert!(x.rows() < 150_000);
             for i in 0..x.rows() {

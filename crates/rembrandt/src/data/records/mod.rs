@@ -18,7 +18,7 @@
 //! let file = "text,labels\n\"red, dry wine\",\"wine,red\"\nno idea,\n";
 //! let mut texts = Vec::new();
 //! let options = RecordOptions::default();
-//! let summary = read_records_from(file.as_bytes(), "wines.csv".as_ref(), &options, &mut |_, _| true, &mut |records| {
+//! let summary = read_records_from(file.as_bytes(), "wines.csv".as_ref(), &options, &mut Run::default(), &mut |records| {
 //!     texts.extend(records.texts().into_iter().map(str::to_owned));
 //!     Ok(())
 //! })?;
@@ -42,9 +42,9 @@ use std::io::Read;
 use std::path::Path;
 use std::str::FromStr;
 
+use super::formats::show;
 use super::formats::source::{self, Sizes};
-use super::formats::{Watch, show};
-use crate::{Error, Result};
+use crate::{Error, Result, Run};
 
 pub use batch::Records;
 pub use layout::Selector;
@@ -193,15 +193,15 @@ pub struct RecordSummary {
 ///
 /// # Errors
 /// If the file cannot be read, lacks a column, or has a bad line: the first one is named. [`Error::Cancelled`] when
-/// `watch` returns `false`, and whatever `sink` returns.
+/// `run` was told to stop, and whatever `sink` returns.
 pub fn read_records(
     path: &Path,
     options: &RecordOptions,
-    watch: &mut Watch<'_>,
+    run: &mut Run<'_>,
     sink: &mut RecordSink<'_>,
 ) -> Result<RecordSummary> {
     options.check()?;
-    read(source::open(path)?, path, options, Sizes::default(), watch, sink)
+    read(source::open(path)?, path, options, Sizes::default(), run, sink)
 }
 
 /// Like [`read_records`], from any reader; `name` stands for the file in messages.
@@ -212,9 +212,9 @@ pub fn read_records_from(
     reader: impl Read + Send,
     name: &Path,
     options: &RecordOptions,
-    watch: &mut Watch<'_>,
+    run: &mut Run<'_>,
     sink: &mut RecordSink<'_>,
 ) -> Result<RecordSummary> {
     options.check()?;
-    read(source::unpack(reader, name)?, name, options, Sizes::default(), watch, sink)
+    read(source::unpack(reader, name)?, name, options, Sizes::default(), run, sink)
 }

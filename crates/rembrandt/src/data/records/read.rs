@@ -11,8 +11,8 @@ use super::lines::{self, Keys, Parsed, Syntax};
 use super::quoted::{self, Quoted};
 use super::{RecordFormat, RecordOptions, RecordSink, RecordSummary, Records};
 use crate::data::formats::source::{Blocks, Packing, Sizes, Source, Stop};
-use crate::data::formats::{Watch, lines_of, text_of};
-use crate::{Error, Result};
+use crate::data::formats::{lines_of, text_of};
+use crate::{Error, Result, Run};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -53,12 +53,12 @@ pub(super) fn read(
     path: &Path,
     options: &RecordOptions,
     sizes: Sizes,
-    watch: &mut Watch<'_>,
+    run: &mut Run<'_>,
     sink: &mut RecordSink<'_>,
 ) -> Result<RecordSummary> {
     let Source { reader, packing, size, consumed } = source;
     let file = File { path, packing, sizes };
-    let mut watch = || if watch(consumed.load(Ordering::Relaxed), size) { Ok(()) } else { Err(Error::Cancelled) };
+    let mut watch = || run.read(consumed.load(Ordering::Relaxed), size);
     let mut blocks = Blocks::new(reader, sizes);
     let mut first = match blocks.next() {
         Some(block) => block.map_err(|stop| file.stopped(stop, 0))?,

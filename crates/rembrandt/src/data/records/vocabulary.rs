@@ -5,10 +5,9 @@ use std::path::Path;
 
 use super::{RecordOptions, RecordSummary, Records, read_records, read_records_from};
 use crate::data::NameIndex;
-use crate::data::formats::Watch;
 use crate::data::vocabulary::Numbering;
 use crate::linalg::csr::{Csr, CsrRef};
-use crate::{Error, Result};
+use crate::{Error, Result, Run};
 
 /// Takes batches of records in the order of the file, with the numbers of their labels: ascending, a row for each record.
 pub type NumberedRecordSink<'a> = dyn FnMut(&Records, CsrRef<'_>) -> Result<()> + 'a;
@@ -29,7 +28,7 @@ pub type NumberedRecordSink<'a> = dyn FnMut(&Records, CsrRef<'_>) -> Result<()> 
 ///     "reds.csv".as_ref(),
 ///     &RecordOptions::default(),
 ///     &known,
-///     &mut |_, _| true,
+///     &mut Run::default(),
 ///     &mut |records, labels| {
 ///         (0..records.len()).for_each(|i| found.push((records.text(i).to_owned(), labels.row(i).0.to_vec())));
 ///         Ok(())
@@ -45,11 +44,11 @@ pub fn read_records_with_vocabulary(
     path: &Path,
     options: &RecordOptions,
     names: &NameIndex,
-    watch: &mut Watch<'_>,
+    run: &mut Run<'_>,
     sink: &mut NumberedRecordSink<'_>,
 ) -> Result<RecordSummary> {
     let mut labels = Numbering::after(names.clone());
-    read_records(path, options, watch, &mut |records| {
+    read_records(path, options, run, &mut |records| {
         let ids = label_ids(&records, &mut labels, path)?;
         sink(&records, ids.view())
     })
@@ -64,11 +63,11 @@ pub fn read_records_with_vocabulary_from(
     name: &Path,
     options: &RecordOptions,
     names: &NameIndex,
-    watch: &mut Watch<'_>,
+    run: &mut Run<'_>,
     sink: &mut NumberedRecordSink<'_>,
 ) -> Result<RecordSummary> {
     let mut labels = Numbering::after(names.clone());
-    read_records_from(reader, name, options, watch, &mut |records| {
+    read_records_from(reader, name, options, run, &mut |records| {
         let ids = label_ids(&records, &mut labels, name)?;
         sink(&records, ids.view())
     })

@@ -16,21 +16,17 @@ fn write(folder: &tempfile::TempDir, file: impl AsRef<[u8]>) -> PathBuf {
     path
 }
 
-fn read_known(file: impl AsRef<[u8]>, params: FeaturizerParams, labels: &NameIndex) -> Result<(Dataset, Featurizer)> {
+fn read(file: impl AsRef<[u8]>, params: FeaturizerParams) -> Result<(Dataset, Featurizer)> {
     let folder = tempfile::tempdir().unwrap();
     let path = write(&folder, file);
     let options = RecordOptions { weight: None, ..RecordOptions::default() };
-    let read = read_texts(&path, &options, params, labels, &mut |_, _| true);
+    let read = Texts::read_with(&path, &options, &mut Run::default()).and_then(|texts| texts.into_dataset(params));
     // The folder has another name each time.
-    read.map(|(data, featurizer, _)| (data, featurizer)).map_err(|error| match error {
+    read.map_err(|error| match error {
         Error::File { reason, .. } => Error::File { path: "file".into(), reason },
         Error::Line { line, reason, .. } => Error::Line { path: "file".into(), line, reason },
         other => other,
     })
-}
-
-fn read(file: impl AsRef<[u8]>, params: FeaturizerParams) -> Result<(Dataset, Featurizer)> {
-    read_known(file, params, &NameIndex::default())
 }
 
 fn all_words() -> FeaturizerParams {
@@ -47,10 +43,10 @@ fn labels_are_numbered_as_they_appear() {
     let y = data.labels().unwrap();
     assert_eq!((0..3).map(|i| y.view().row(i).0).collect::<Vec<_>>(), [&[0, 1][..], &[], &[1, 2]]);
     assert_eq!(featurizer.names().collect::<Vec<_>>(), ["wine"]);
-    let known = NameIndex::new(["c", "z"]).unwrap();
-    let (data, _) = read_known(file, all_words(), &known).unwrap();
-    assert_eq!(data.label_names().unwrap(), ["c", "z", "b", "a"]);
-    assert_eq!(data.labels().unwrap().view().row(2).0, [0, 3]);
+    let texts = [("red wine", vec!["b", "a"]), ("nothing", vec![]), ("white wine", vec!["c", "a"])];
+    let (same, _) = Texts::new(texts).into_dataset(FeaturizerParams { min_df: 2, ..all_words() }).unwrap();
+    assert_eq!(same.label_names(), data.label_names());
+    assert_eq!((same.labels().unwrap(), same.features().unwrap()), (y, data.features().unwrap()));
 }
 
 #[test]
@@ -63,7 +59,7 @@ fn rows_are_those_of_the_featurizer_and_weights_are_kept() {
     let options = RecordOptions { weight: Some("weight".parse().unwrap()), ..RecordOptions::default() };
     let read = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| read_texts(&path, &options, all_words(), &NameIndex::default(), &mut |_, _| true)).unwrap()
+        pool.install(|| read_texts(&path, &options, all_words(), &NameIndex::default(), &mut Run::default())).unwrap()
     };
     let (data, featurizer, summary) = read(1);
     assert_eq!((summary.records, summary.labelled, data.chunks()), (60_000, 60_000, 4));

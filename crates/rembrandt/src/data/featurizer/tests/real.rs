@@ -25,7 +25,7 @@ fn folder(name: &str) -> Option<PathBuf> {
 /// Rows by the names of their features.
 fn stored_rows(path: &Path) -> Vec<HashMap<String, f64>> {
     let (mut rows, mut ids) = (Vec::new(), Vec::new());
-    let summary = read_rows(path, &ReadOptions::default(), &mut |_, _| true, &mut |batch| {
+    let summary = read_rows(path, &ReadOptions::default(), &mut Run::default(), &mut |batch| {
         ids.extend((0..batch.len()).map(|i| batch.x.view().entries(i).collect::<Vec<_>>()));
         Ok(())
     })
@@ -45,7 +45,7 @@ fn features_of_package_descriptions_are_reproduced() {
         Ok(())
     };
     let time = Instant::now();
-    let summary = read_records(&folder.join("train.raw.txt.zst"), &columns, &mut |_, _| true, &mut sink).unwrap();
+    let summary = read_records(&folder.join("train.raw.txt.zst"), &columns, &mut Run::default(), &mut sink).unwrap();
     let read = time.elapsed();
     assert_eq!((summary.records, summary.labelled, summary.format), (27_269, 27_269, RecordFormat::Tsv));
     let texts: Vec<&str> = batches.iter().flat_map(Records::texts).collect();

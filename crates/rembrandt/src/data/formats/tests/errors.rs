@@ -153,10 +153,10 @@ fn stopping_and_failing_sinks() {
         assert!(done <= 6000 && size.is_none());
         calls < 3
     };
-    let outcome = read(source(), &reading, &mut watch, &mut |_| Ok(()));
+    let outcome = read(source(), &reading, &mut run, &mut |_| Ok(()));
     assert!(matches!(outcome, Err(Error::Cancelled)));
     assert_eq!(calls, 3);
     let mut full = |_| Err(Error::Data("no room".into()));
-    let outcome = read(source(), &reading, &mut |_, _| true, &mut full);
+    let outcome = read(source(), &reading, &mut Run::default(), &mut full);
     assert_eq!(outcome.unwrap_err().to_string(), "no room");
 }

@@ -26,7 +26,7 @@ fn zstd(text: &[u8]) -> Vec<u8> {
 
 fn read_file(path: &Path, options: &ReadOptions) -> Result<(usize, Summary)> {
     let mut n = 0;
-    let summary = read_rows(path, options, &mut |_, _| true, &mut |rows| {
+    let summary = read_rows(path, options, &mut Run::default(), &mut |rows| {
         n += rows.len();
         Ok(())
     })?;
@@ -60,7 +60,7 @@ fn progress_counts_the_packed_file() {
         last = done;
         true
     };
-    let summary = read_rows(&path, &ReadOptions::default(), &mut watch, &mut |_| Ok(())).unwrap();
+    let summary = read_rows(&path, &ReadOptions::default(), &mut run, &mut |_| Ok(())).unwrap();
     assert_eq!((last, summary.bytes), (size, text.len() as u64));
 }
 

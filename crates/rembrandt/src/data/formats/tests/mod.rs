@@ -42,7 +42,7 @@ fn read_sized(bytes: &[u8], options: &ReadOptions, sizes: Sizes) -> Result<(Vec<
 fn read_all(bytes: &[u8], reading: &Reading<'_>) -> Result<(Vec<Row>, Summary)> {
     let mut rows = Vec::new();
     let source = source::unpack(bytes, reading.path)?;
-    let summary = read(source, reading, &mut |_, _| true, &mut |batch| {
+    let summary = read(source, reading, &mut Run::default(), &mut |batch| {
         rows.extend(rows_of(&batch));
         Ok(())
     })?;

@@ -27,7 +27,7 @@ fn read_real(path: &Path, threads: usize) -> (Vec<Row>, Summary) {
         Ok(())
     };
     let options = ReadOptions::default();
-    let summary = pool(threads).install(|| read_rows(path, &options, &mut |_, _| true, &mut sink)).unwrap();
+    let summary = pool(threads).install(|| read_rows(path, &options, &mut Run::default(), &mut sink)).unwrap();
     (rows, summary)
 }
 

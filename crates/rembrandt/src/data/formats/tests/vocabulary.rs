@@ -115,7 +115,7 @@ fn ids_of_the_other_kind_are_refused() {
 fn choices_that_contradict_the_model() {
     let refused = |vocabulary: &Vocabulary, options: ReadOptions| {
         let path = Path::new("/nowhere/data.txt");
-        read_rows_with_vocabulary(path, &options, vocabulary, &mut |_, _| true, &mut |_| Ok(()))
+        read_rows_with_vocabulary(path, &options, vocabulary, &mut Run::default(), &mut |_| Ok(()))
             .unwrap_err()
             .to_string()
     };
@@ -137,7 +137,7 @@ fn files_with_names_are_not_looked_for() {
     fs::write(&path, zstd::encode_all(&b"1 3:1\n"[..], 1).unwrap()).unwrap();
     let vocabulary = by_numbers();
     let summary =
-        read_rows_with_vocabulary(&path, &ReadOptions::default(), &vocabulary, &mut |_, _| true, &mut |_| Ok(()))
+        read_rows_with_vocabulary(&path, &ReadOptions::default(), &vocabulary, &mut Run::default(), &mut |_| Ok(()))
             .unwrap();
     assert_eq!((summary.notes, summary.label_names, summary.feature_names), (vec![], None, None));
     assert_eq!((summary.shape.d, summary.shape.c), (4, 2));

@@ -25,7 +25,7 @@ fn read_sized(bytes: &[u8], options: &RecordOptions, sizes: Sizes) -> Result<(Ve
     options.check()?;
     let path = Path::new("file");
     let mut all = Vec::new();
-    let summary = read(source::unpack(bytes, path)?, path, options, sizes, &mut |_, _| true, &mut |records| {
+    let summary = read(source::unpack(bytes, path)?, path, options, sizes, &mut Run::default(), &mut |records| {
         all.extend((0..records.len()).map(|i| Record {
             text: records.text(i).to_owned(),
             labels: records.labels(i).map(str::to_owned).collect(),
@@ -186,12 +186,12 @@ fn packed_files_are_read_and_watched() {
         Ok(())
     };
     let options = RecordOptions::default();
-    assert_eq!(read_records(&path, &options, &mut |_, _| true, &mut sink).unwrap().format, RecordFormat::Csv);
+    assert_eq!(read_records(&path, &options, &mut Run::default(), &mut sink).unwrap().format, RecordFormat::Csv);
     let packed = zstd::stream::encode_all(file.as_bytes(), 1).unwrap();
-    read_records_from(&packed[..], &path, &options, &mut |_, _| true, &mut sink).unwrap();
+    read_records_from(&packed[..], &path, &options, &mut Run::default(), &mut sink).unwrap();
     assert_eq!(texts, 2);
     let stopped = read_records(&path, &options, &mut |_, _| false, &mut |_| Ok(()));
     assert!(matches!(stopped, Err(Error::Cancelled)));
-    let cut = read_records_from(&packed[..packed.len() - 3], &path, &options, &mut |_, _| true, &mut |_| Ok(()));
+    let cut = read_records_from(&packed[..packed.len() - 3], &path, &options, &mut Run::default(), &mut |_| Ok(()));
     assert!(cut.unwrap_err().to_string().contains("zstd stream"));
 }

@@ -8,7 +8,7 @@ fn read_known(file: &[u8], names: &NameIndex, options: &RecordOptions) -> Result
     let mut all = Vec::new();
     let path = Path::new("file");
     let summary =
-        read_records_with_vocabulary_from(file, path, options, names, &mut |_, _| true, &mut |records, labels| {
+        read_records_with_vocabulary_from(file, path, options, names, &mut Run::default(), &mut |records, labels| {
             assert_eq!(labels.rows(), records.len());
             all.extend((0..records.len()).map(|i| (records.text(i).to_owned(), labels.row(i).0.to_vec())));
             Ok(())
@@ -40,10 +40,10 @@ fn bad_records_are_named() {
     assert!(error.starts_with("file:3: empty label in `a,,b`"), "{error}");
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("missing");
-    let missing = read_records_with_vocabulary(&path, &options, &names, &mut |_, _| true, &mut |_, _| Ok(()));
+    let missing = read_records_with_vocabulary(&path, &options, &names, &mut Run::default(), &mut |_, _| Ok(()));
     assert!(matches!(missing, Err(Error::Io { .. })));
     std::fs::write(&path, "text\nx\n").unwrap();
-    let full = read_records_with_vocabulary(&path, &options, &names, &mut |_, _| true, &mut |_, _| {
+    let full = read_records_with_vocabulary(&path, &options, &names, &mut Run::default(), &mut |_, _| {
         Err(Error::Data("full".into()))
     });
     assert_eq!(full.unwrap_err().to_string(), "full");
