@@ -1,5 +1,6 @@
 //! One way in for text, caches and records.
 
+use crate::Run;
 use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
@@ -83,7 +84,7 @@ fn a_cache_gives_what_its_text_gives() {
     }
     // What a model learns from data is known to it afterwards.
     let [text, cache] = paths.map(|path| {
-        let data = if Dataset::is_cache(&path) { Dataset::open(&path).unwrap() } else { Dataset::read(path).unwrap() };
+        let data = if Dataset::is_cache(&path) { Dataset::open(&path).unwrap() } else { Dataset::read(&path).unwrap() };
         let kind = InputKind::Sparse(ReadOptions::default(), Vocabulary::of(&data).unwrap());
         let read = read(&path, &kind).unwrap();
         assert!(
@@ -131,7 +132,7 @@ fn a_cache_of_words_is_refused_by_a_model_of_numbers() {
     let records = InputKind::Records(RecordOptions::default(), NameIndex::default());
     let error = read(&cache, &records).unwrap_err().to_string();
     assert!(error.ends_with("this is a cache file, which holds features, but the model takes texts"), "{error}");
-    let stopped = read_input(&cache, &sparse(words(&["b"]), words(&["a"])), &mut |_, _| false, &mut |_| Ok(()));
+    let stopped = read_input(&cache, &sparse(words(&["b"]), words(&["a"])), &mut Run::watched(|_| false), &mut |_| Ok(()));
     assert!(matches!(stopped, Err(Error::Cancelled)));
 }
 
@@ -163,11 +164,11 @@ fn batches_are_bounded_and_in_order() {
     let kind = sparse(VocabularyIds::Numbers(300_000), VocabularyIds::Numbers(3));
     for path in both(&folder, &text) {
         let (mut next, mut batches, mut last) = (0, 0, 0);
-        let mut watch = |done, total: Option<u64>| {
-            assert!(last <= done && done <= total.unwrap());
-            last = done;
+        let mut run = Run::watched(|progress| {
+            assert!(last <= progress.done && progress.done <= progress.total.unwrap());
+            last = progress.done;
             true
-        };
+        });
         read_input(&path, &kind, &mut run, &mut |input| {
             let Input::Rows { x, .. } = input else { panic!("these are rows") };
             assert!(x.rows() < 150_000);
@@ -179,6 +180,7 @@ fn batches_are_bounded_and_in_order() {
             Ok(())
         })
         .unwrap();
+        drop(run);
         assert!(next == 300_000 && batches >= 3);
         assert_eq!(last, fs::metadata(&path).unwrap().len());
     }

@@ -59,17 +59,19 @@ fn rows_are_those_of_the_featurizer_and_weights_are_kept() {
     let options = RecordOptions { weight: Some("weight".parse().unwrap()), ..RecordOptions::default() };
     let read = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| read_texts(&path, &options, all_words(), &NameIndex::default(), &mut Run::default())).unwrap()
+        let texts = pool.install(|| Texts::read_with(&path, &options, &mut Run::default())).unwrap();
+        assert_eq!((texts.len(), texts.is_empty()), (60_000, false));
+        pool.install(|| texts.into_dataset(all_words())).unwrap()
     };
-    let (data, featurizer, summary) = read(1);
-    assert_eq!((summary.records, summary.labelled, data.chunks()), (60_000, 60_000, 4));
+    let (data, featurizer) = read(1);
+    assert_eq!((data.labels().unwrap().nnz(), data.chunks()), (60_000, 4));
     let (x, weights) = (data.features().unwrap(), data.weights().unwrap().unwrap());
     for i in [0, 16_383, 16_384, 59_999] {
         let expected = featurizer.transform(&format!("w{} w{} common", i % 97, i % 31));
         assert!(x.view().entries(i).eq(expected.iter().map(|(id, value)| (*id as usize, *value))));
         assert_eq!(weights[i], [1.0, 0.5][i % 2]);
     }
-    let (again, other, _) = read(3);
+    let (again, other) = read(3);
     assert_eq!(other.to_parts(), featurizer.to_parts());
     assert_eq!((again.features().unwrap(), again.labels().unwrap()), (x, data.labels().unwrap()));
     assert_eq!(again.label_names(), data.label_names());
@@ -93,7 +95,7 @@ fn what_cannot_be_learnt_from() {
     assert!(refusal("text,labels\nred,a\n", bad).starts_with("max_df: "));
     let folder = tempfile::tempdir().unwrap();
     let (path, options) = (write(&folder, "text,labels\nred,a\n"), RecordOptions::default());
-    let stopped = read_texts(&path, &options, all_words(), &NameIndex::default(), &mut |_, _| false);
+    let stopped = Texts::read_with(&path, &options, &mut Run::watched(|_| false));
     assert!(matches!(stopped, Err(Error::Cancelled)));
 }
 

@@ -1,6 +1,7 @@
 //! Models made of random numbers, and what must hold for them.
 
 mod add_label;
+mod evaluate;
 mod explain;
 mod file;
 mod golden;

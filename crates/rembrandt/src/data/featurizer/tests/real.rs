@@ -1,5 +1,6 @@
 //! The features of real data, when the environment says where they are.
 
+use crate::Run;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;

@@ -1,5 +1,6 @@
 //! What is refused, and in which words.
 
+use crate::{Run, Unit};
 use super::*;
 use crate::Error;
 
@@ -148,12 +149,13 @@ fn stopping_and_failing_sinks() {
     let options = ReadOptions::default();
     let reading = Reading { sizes, ..Reading::new(Path::new("data.txt"), &options) };
     let mut calls = 0;
-    let mut watch = |done: u64, size: Option<u64>| {
+    let mut run = Run::watched(|progress| {
         calls += 1;
-        assert!(done <= 6000 && size.is_none());
+        assert!(progress.done <= 6000 && progress.total.is_none() && progress.unit == Unit::Bytes);
         calls < 3
-    };
+    });
     let outcome = read(source(), &reading, &mut run, &mut |_| Ok(()));
+    drop(run);
     assert!(matches!(outcome, Err(Error::Cancelled)));
     assert_eq!(calls, 3);
     let mut full = |_| Err(Error::Data("no room".into()));

@@ -1,5 +1,6 @@
 //! Files on disk: packing, directories, names at the side.
 
+use crate::Run;
 use std::fs;
 use std::io::Write;
 
@@ -55,12 +56,13 @@ fn progress_counts_the_packed_file() {
     let path = folder.path().join("train.txt");
     let size = fs::metadata(&path).unwrap().len();
     let mut last = 0;
-    let mut watch = |done, total| {
-        assert!(last <= done && done <= size && total == Some(size));
-        last = done;
+    let mut run = Run::watched(|progress| {
+        assert!(last <= progress.done && progress.done <= size && progress.total == Some(size));
+        last = progress.done;
         true
-    };
+    });
     let summary = read_rows(&path, &ReadOptions::default(), &mut run, &mut |_| Ok(())).unwrap();
+    drop(run);
     assert_eq!((last, summary.bytes), (size, text.len() as u64));
 }
 

@@ -7,6 +7,7 @@ mod properties;
 mod real;
 mod vocabulary;
 
+use crate::Run;
 use std::path::Path;
 
 use super::source::{self, Sizes};

@@ -1,5 +1,6 @@
 //! Real data, when the environment says where they are.
 
+use crate::Run;
 use std::path::PathBuf;
 
 use super::*;

@@ -1,5 +1,6 @@
 //! Reading with the ids of a model.
 
+use crate::Run;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 

@@ -3,6 +3,7 @@
 mod properties;
 mod vocabulary;
 
+use crate::Run;
 use std::io::Write;
 use std::path::Path;
 
@@ -190,7 +191,7 @@ fn packed_files_are_read_and_watched() {
     let packed = zstd::stream::encode_all(file.as_bytes(), 1).unwrap();
     read_records_from(&packed[..], &path, &options, &mut Run::default(), &mut sink).unwrap();
     assert_eq!(texts, 2);
-    let stopped = read_records(&path, &options, &mut |_, _| false, &mut |_| Ok(()));
+    let stopped = read_records(&path, &options, &mut Run::watched(|_| false), &mut |_| Ok(()));
     assert!(matches!(stopped, Err(Error::Cancelled)));
     let cut = read_records_from(&packed[..packed.len() - 3], &path, &options, &mut Run::default(), &mut |_| Ok(()));
     assert!(cut.unwrap_err().to_string().contains("zstd stream"));

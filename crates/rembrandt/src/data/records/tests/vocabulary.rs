@@ -1,5 +1,6 @@
 //! Records with the labels of a model.
 
+use crate::Run;
 use super::*;
 use crate::data::NameIndex;
 
@@ -47,6 +48,6 @@ fn bad_records_are_named() {
         Err(Error::Data("full".into()))
     });
     assert_eq!(full.unwrap_err().to_string(), "full");
-    let stopped = read_records_with_vocabulary(&path, &options, &names, &mut |_, _| false, &mut |_, _| Ok(()));
+    let stopped = read_records_with_vocabulary(&path, &options, &names, &mut Run::watched(|_| false), &mut |_, _| Ok(()));
     assert!(matches!(stopped, Err(Error::Cancelled)));
 }
