@@ -360,8 +360,8 @@ fn a_watcher_sees_progress_and_can_stop() {
     let params = Rembrandt { solver: Solver::Iterative, tolerance: 0.0, ..Rembrandt::new(5) };
     let (mut last, mut total) = (0, 0);
     let mut run = Run::watched(|p| {
-        assert!(p.done > last && p.done <= p.total);
-        (last, total) = (p.done, p.total);
+        assert!(p.done > last && p.done <= p.total.unwrap());
+        (last, total) = (p.done, p.total.unwrap());
         true
     });
     params.fit(&problem.dataset(), &mut run).unwrap();
@@ -468,7 +468,7 @@ fn few_passes_give_the_same_bytes_and_announce_their_work() {
     }
     let (mut last, mut total) = (0, 0);
     let mut watch = Run::watched(|p| {
-        (last, total) = (p.done, p.total);
+        (last, total) = (p.done, p.total.unwrap());
         true
     });
     let hard = sparse(300, 200, 70, 49);

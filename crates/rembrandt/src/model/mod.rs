@@ -80,17 +80,16 @@ pub struct ModelShape {
 /// use rembrandt::linalg::csr::Csr;
 ///
 /// // Feature i tells label i.
-/// let unit = |n: u32| Csr::from_parts((0..=n).collect(), (0..n).map(|i| i % 4).collect(), vec![1.0; n as usize], 4);
-/// let data = Dataset::from_csr(unit(200)?, unit(200)?)?;
-/// let model = Trainer::new().fit(&data)?;
-/// let top = model.predict(unit(4)?.view(), 1)?;
+/// let unit = |n: u32| Csr::from_parts((0..=n).collect(), (0..n).map(|i| i % 4).collect(), None, 4);
+/// let (x, y) = (unit(200)?, unit(200)?);
+/// let model = Trainer::new().fit(&Dataset::from_csr(x.view(), 4, y.view(), 4, None)?)?;
+/// let top = model.predict(&unit(4)?, 1)?;
 /// assert_eq!(top.labels(2), [2]);
 ///
-/// let path = tempfile::tempdir()?.path().join("tags.model");
-/// # std::fs::create_dir_all(path.parent().unwrap())?;
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("tags.model");
 /// model.save(&path)?;
-/// assert_eq!(Model::open(&path)?.predict(unit(4)?.view(), 1)?, top);
-/// # std::fs::remove_dir_all(path.parent().unwrap())?;
+/// assert_eq!(Model::open(&path)?.predict(&unit(4)?, 1)?, top);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
