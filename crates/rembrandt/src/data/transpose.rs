@@ -127,7 +127,7 @@ impl Transpose {
                 self.ptr.push(from as u32 + start);
             }
         }
-        let mut place = |entry: u64| {
+        let mut position = |entry: u64| {
             let next = &mut next[(entry >> 48) as usize];
             let at = *next as usize;
             *next += 1;
@@ -135,9 +135,9 @@ impl Transpose {
             at
         };
         if self.valued {
-            entries.iter().for_each(|entry| values[place(*entry)] = f32::from_bits(*entry as u32));
+            entries.iter().for_each(|entry| values[position(*entry)] = f32::from_bits(*entry as u32));
         } else {
-            entries.iter().for_each(|entry| _ = place(*entry));
+            entries.iter().for_each(|entry| _ = position(*entry));
         }
     }
 }

@@ -1,5 +1,5 @@
-//! The ways to embed labels that train, predict and evaluate alike: Rembrandt, and the linear methods that its paper
-//! and the literature compare it with.
+//! [`Method`]: Rembrandt, and the linear methods that its paper and the literature compare it with. All of them train,
+//! predict and evaluate by the same code.
 //!
 //! | method | E, the embedding of the labels | P, the projection of the features |
 //! |---|---|---|

@@ -1,4 +1,4 @@
-//! What to compute: the parameters of Rembrandt, their defaults, checks and presets.
+//! The parameters of [`Rembrandt`], their defaults, checks and presets.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! The projection by itself: the regression of features into an embedding that is already known.
+//! The projection by itself: the regression from features into a given embedding, and the energy that it captures.
 
 use super::moments::centred_intercept;
 use super::panel::panel_name;

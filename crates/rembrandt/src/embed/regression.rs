@@ -1,4 +1,4 @@
-//! The regression inside the algorithm: Z = argmin ‖Y Q − X Z‖² + ridge, that is (XᵀWX + R) Z = XᵀW Y Q.
+//! The ridge regression that every product with M contains: Z = argmin ‖Y Q − X Z‖² + ridge, that is (XᵀWX + R) Z = XᵀW Y Q.
 //!
 //! R is diagonal: the real ridge ρ for every feature and, in the default convention, 0 for the constant one.
 

@@ -1,4 +1,4 @@
-//! Some records in the order in which they were read.
+//! [`Records`]: a batch of records in the order in which they were read.
 
 use std::collections::HashSet;
 

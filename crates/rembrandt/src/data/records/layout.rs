@@ -1,4 +1,4 @@
-//! Which columns hold what, settled once per file, and the meaning of their fields.
+//! Which columns hold text, labels and weight, decided once per file, and how their fields are parsed.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! Formats with a record a line: blocks of whole lines are parsed in parallel.
+//! Formats with one record per line: blocks of whole lines are parsed in parallel.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! CSV: a record may span lines, so records are found one after the other.
+//! CSV: a quoted field may span lines, so records are found sequentially.
 
 use std::io::{self, Read};
 use std::sync::Arc;

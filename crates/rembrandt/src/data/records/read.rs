@@ -1,4 +1,4 @@
-//! From a stream to records in order.
+//! Reads a stream and hands on its records in order.
 
 use std::io::{self, Cursor, Read};
 use std::path::Path;

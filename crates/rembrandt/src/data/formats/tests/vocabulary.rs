@@ -171,7 +171,7 @@ proptest! {
         let vocabulary = Vocabulary { features: VocabularyIds::Words(index(&features)), labels: VocabularyIds::Words(index(&labels)) };
         let mut text = String::new();
         let mut expected = Vec::new();
-        let place = |ids: &BTreeSet<u32>, id: u32| ids.iter().position(|own| *own == id).map(|at| at as u32);
+        let position = |ids: &BTreeSet<u32>, id: u32| ids.iter().position(|own| *own == id).map(|at| at as u32);
         let mut new: BTreeMap<u32, u32> = BTreeMap::new();
         for (row_labels, row_features) in &rows {
             let list: Vec<String> = row_labels.iter().map(|id| word(*id)).collect();
@@ -180,11 +180,11 @@ proptest! {
             text += "\n";
             let mut ids: Vec<u32> = row_labels.iter().map(|id| {
                 let next = (labels.len() + new.len()) as u32;
-                place(&labels, *id).unwrap_or_else(|| *new.entry(*id).or_insert(next))
+                position(&labels, *id).unwrap_or_else(|| *new.entry(*id).or_insert(next))
             }).collect();
             ids.sort_unstable();
             let row_features: Vec<(u32, f32)> = row_features.iter()
-                .filter_map(|(id, value)| Some((place(&features, *id)?, *value as f32))).collect();
+                .filter_map(|(id, value)| Some((position(&features, *id)?, *value as f32))).collect();
             expected.push(row(&ids, &row_features));
         }
         let options = ReadOptions::default();
