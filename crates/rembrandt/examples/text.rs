@@ -3,7 +3,8 @@
 use rembrandt::{Result, Texts, Trainer};
 
 pub(crate) fn main() -> Result<()> {
-    let subjects = [("tea", "green leaves from the hills"), ("coffee", "dark beans, roasted"), ("paint", "a tin of oil")];
+    let subjects =
+        [("tea", "green leaves from the hills"), ("coffee", "dark beans, roasted"), ("paint", "a tin of oil")];
     let texts = Texts::new((0..300).map(|i| {
         let (subject, about) = subjects[i % 3];
         (format!("{subject} {about} number {}", i % 7), vec![subject])

@@ -3,9 +3,9 @@
 use std::time::Instant;
 
 use indicatif::{BinaryBytes, HumanCount};
+use rembrandt::Examples;
 use rembrandt::model::Model;
 use rembrandt::tree::TreeParams;
-use rembrandt::Examples;
 use serde_json::{Value, json};
 
 use super::{Task, Told, check_memory};

@@ -132,7 +132,8 @@ fn a_cache_of_words_is_refused_by_a_model_of_numbers() {
     let records = InputKind::Records(RecordOptions::default(), NameIndex::default());
     let error = read(&cache, &records).unwrap_err().to_string();
     assert!(error.ends_with("this is a cache file, which holds features, but the model takes texts"), "{error}");
-    let stopped = read_input(&cache, &sparse(words(&["b"]), words(&["a"])), &mut Run::watched(|_| false), &mut |_| Ok(()));
+    let stopped =
+        read_input(&cache, &sparse(words(&["b"]), words(&["a"])), &mut Run::watched(|_| false), &mut |_| Ok(()));
     assert!(matches!(stopped, Err(Error::Cancelled)));
 }
 

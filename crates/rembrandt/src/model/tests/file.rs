@@ -124,7 +124,7 @@ fn refusals_are_one_sentence() {
     let foreign = "is not a model: make one with `rembrandt train`";
     assert_eq!(refusal(&path, b""), foreign);
     assert_eq!(refusal(&path, b"1 2 3\n0 0:1 1:1\n"), foreign);
-    let embedding = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files/v1.safetensors");
+    let embedding = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/integration/files/v1.safetensors");
     assert_eq!(refusal(&path, &std::fs::read(&embedding).unwrap()), foreign);
     assert!(!Model::is_model(&embedding) && EmbeddingFile::is_embedding(&embedding));
     let cut = "is not as long as its header says: it was cut short, copy or make it anew";

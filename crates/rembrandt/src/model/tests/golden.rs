@@ -12,7 +12,7 @@ use super::*;
 const TEXTS: [&str; 4] = ["green tea from the hills", "black tea with milk", "strong coffee with milk", "green paint"];
 
 fn path(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/integration/files").join(name)
 }
 
 /// Numbers that look random: multiples of 1/64, so that they are the same everywhere.
@@ -105,7 +105,7 @@ fn predict(model: &Model) -> Predictions {
 /// Writes the files and prints what they predict:
 /// `cargo test -p rembrandt --lib -- --ignored --nocapture write_model_files`.
 #[test]
-#[ignore = "writes into tests/files; for a new version of the format only"]
+#[ignore = "writes into tests/integration/files; for a new version of the format only"]
 fn write_model_files() {
     for (name, model, _) in files() {
         model.save(path(name)).unwrap();

@@ -1,8 +1,8 @@
 //! What is refused, and in which words.
 
-use crate::{Run, Unit};
 use super::*;
 use crate::Error;
+use crate::{Run, Unit};
 
 #[track_caller]
 fn refused(text: &str, expected: &str) {

@@ -1,7 +1,7 @@
 //! Records with the labels of a model.
 
-use crate::Run;
 use super::*;
+use crate::Run;
 use crate::data::NameIndex;
 
 /// Texts and label ids.
@@ -48,6 +48,7 @@ fn bad_records_are_named() {
         Err(Error::Data("full".into()))
     });
     assert_eq!(full.unwrap_err().to_string(), "full");
-    let stopped = read_records_with_vocabulary(&path, &options, &names, &mut Run::watched(|_| false), &mut |_, _| Ok(()));
+    let stopped =
+        read_records_with_vocabulary(&path, &options, &names, &mut Run::watched(|_| false), &mut |_, _| Ok(()));
     assert!(matches!(stopped, Err(Error::Cancelled)));
 }

@@ -1,14 +1,14 @@
 //! The examples run, and do what they say.
 
-#[path = "../examples/custom_data.rs"]
+#[path = "../../examples/custom_data.rs"]
 mod custom_data;
-#[path = "../examples/embed.rs"]
+#[path = "../../examples/embed.rs"]
 mod embed;
-#[path = "../examples/evaluate.rs"]
+#[path = "../../examples/evaluate.rs"]
 mod evaluate;
-#[path = "../examples/text.rs"]
+#[path = "../../examples/text.rs"]
 mod text;
-#[path = "../examples/train.rs"]
+#[path = "../../examples/train.rs"]
 mod train;
 
 #[test]

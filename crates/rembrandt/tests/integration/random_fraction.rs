@@ -1,12 +1,10 @@
 //! Dimensions that are random instead of those with the most energy.
 
-mod common;
-
-use common::{captured, oracle, sparse};
+use crate::common::{captured, oracle, sparse};
 use rembrandt::embed::Solver;
 use rembrandt::{Matrix, Rembrandt, Run};
 
-fn spread(k: usize, share: f64) -> Rembrandt {
+fn random_fraction(k: usize, share: f64) -> Rembrandt {
     Rembrandt { random_fraction: share, ..Rembrandt::new(k) }
 }
 
@@ -18,7 +16,7 @@ fn prefix(labels: &Matrix, k: usize) -> Matrix {
 fn the_first_dimensions_are_those_with_the_most_energy() {
     let problem = sparse(200, 40, 30, 5);
     for solver in [Solver::Auto, Solver::FewPass, Solver::Paper] {
-        let params = Rembrandt { solver, ..spread(12, 0.5) };
+        let params = Rembrandt { solver, ..random_fraction(12, 0.5) };
         let found = params.fit(&problem.dataset(), &mut Run::default()).unwrap();
         let alone = Rembrandt { solver, ..Rembrandt::new(6) }.fit(&problem.dataset(), &mut Run::default()).unwrap();
         assert_eq!((found.labels.cols(), found.report.rank), (12, 12));
@@ -38,7 +36,7 @@ fn all_dimensions_may_be_random() {
     let [found, again] = [1, 3].map(|threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| {
-            Rembrandt { solver: Solver::FewPass, ..spread(10, 1.0) }
+            Rembrandt { solver: Solver::FewPass, ..random_fraction(10, 1.0) }
                 .fit(&problem.dataset(), &mut Run::default())
                 .unwrap()
         })

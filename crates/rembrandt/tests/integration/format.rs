@@ -1,8 +1,6 @@
 //! Files: caches give the same bytes as text, files of earlier versions open, and those that are not sound give nothing
 //! but a sentence.
 
-mod common;
-
 use std::path::{Path, PathBuf};
 
 use rembrandt::data::formats::ReadOptions;
@@ -11,7 +9,7 @@ use rembrandt::{Examples, Matrix, Rembrandt, Run, Side};
 
 /// Some hundred rows, more than one block of the reader's parsing but one chunk.
 fn text(dir: &Path, weighted: bool) -> PathBuf {
-    let problem = common::sparse(300, 40, 30, 1);
+    let problem = crate::common::sparse(300, 40, 30, 1);
     let mut text = String::new();
     for i in 0..problem.n {
         let labels: Vec<String> = (0..30).filter(|l| problem.y[(i, *l)] != 0.0).map(|l| format!("l{l}")).collect();
@@ -139,7 +137,7 @@ fn data_without_features_or_labels_survive_the_cache() {
 /// Files written by earlier versions, opened by this one: never regenerate them, add new ones.
 #[test]
 fn files_of_every_format_version_open() {
-    let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files");
+    let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/integration/files");
     let data = Dataset::open(&files.join("v1.rmb")).unwrap();
     data.verify().unwrap();
     assert_eq!((data.shape().n, data.shape().d, data.shape().c), (60, 12, 5));

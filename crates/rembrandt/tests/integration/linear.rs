@@ -1,8 +1,6 @@
 //! The linear methods beside Rembrandt, each against a dense computation of its own definition.
 
-mod common;
-
-use common::{Problem, captured, oracle, planted, rng_normal, sparse};
+use crate::common::{Problem, captured, oracle, planted, rng_normal, sparse};
 use faer::linalg::solvers::Solve;
 use faer::{Mat, Side};
 use rembrandt::data::Dataset;

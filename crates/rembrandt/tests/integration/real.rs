@@ -1,8 +1,6 @@
 //! On real data: the bundled debtags always, and where it is at hand what lies in the directory named by REMBRANDT_DATA,
 //! with `bibtex/train.txt.zst` and so on.
 
-mod common;
-
 use std::path::{Path, PathBuf};
 
 use rembrandt::data::Dataset;
@@ -38,11 +36,11 @@ fn bibtex_with_defaults_captures_nearly_all_that_50_dimensions_can() {
     let data = Dataset::read(&path).unwrap();
     let (xx, xy) = dense(&data);
     let rho = (0..xx.rows()).map(|i| f64::from(xx.row(i)[i])).sum::<f64>() / xx.rows() as f64;
-    let oracle = common::oracle_of(&xx, &xy, rho);
+    let oracle = crate::common::oracle_of(&xx, &xy, rho);
     for seed in 1..=3 {
         let embedding = Rembrandt { seed, ..Rembrandt::new(50) }.fit(&data, &mut Run::default()).unwrap();
         assert!((embedding.report.rho / rho - 1.0).abs() < 1e-4);
-        let fraction = common::captured(&oracle, &embedding.labels) / oracle.best(50);
+        let fraction = crate::common::captured(&oracle, &embedding.labels) / oracle.best(50);
         println!("bibtex, seed {seed}: {fraction:.5} of the optimum");
         assert!(fraction >= 0.995, "seed {seed}: {fraction}");
     }

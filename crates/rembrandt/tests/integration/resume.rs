@@ -271,7 +271,7 @@ fn the_same_data_are_known_wherever_they_are() {
     let (text, cache) = (desk.path().join("a.txt"), desk.path().join("a.rmb"));
     let read = |content: &str| {
         std::fs::write(&text, content).unwrap();
-        Dataset::read(text).unwrap().fingerprint()
+        Dataset::read(&text).unwrap().fingerprint()
     };
     let lines = "2 3 2\n0 0:1 2:0.5\n1 1:2\n";
     let first = read(lines);

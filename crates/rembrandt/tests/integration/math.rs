@@ -3,9 +3,7 @@
 //! Spectra are flat, so single directions mean nothing: what is compared is captured energy, trace(EᵀME), with the
 //! ridge in the oracle.
 
-mod common;
-
-use common::{Oracle, Problem, captured, oracle, planted, sparse};
+use crate::common::{Oracle, Problem, captured, oracle, planted, sparse};
 use rembrandt::data::{Dataset, RowScale};
 use rembrandt::embed::{Preconditioner, ProjectionParams, RidgeConvention, Solver};
 use rembrandt::{Embedding, Matrix, Rembrandt, Run};
@@ -85,8 +83,8 @@ fn worst_angle(oracle: &Oracle, labels: &Matrix) -> f64 {
 /// angle of a case never differs by more than 0.00012.
 #[test]
 fn the_authors_own_check_holds() {
-    let problem = common::authors_check(1);
-    let oracle = common::oracle_without_ridge(&problem);
+    let problem = crate::common::authors_check(1);
+    let oracle = crate::common::oracle_without_ridge(&problem);
     // A factorisation in single precision needs a larger ridge than theirs; with theirs, the direct solver iterates on
     // the written matrix.
     let cases = [
@@ -110,8 +108,8 @@ fn the_authors_own_check_holds() {
 fn the_authors_own_check_holds_more_often_than_not() {
     let (mut held, mut tried) = (0, 0);
     for data in 1..=20 {
-        let problem = common::authors_check(data);
-        let oracle = common::oracle_without_ridge(&problem);
+        let problem = crate::common::authors_check(data);
+        let oracle = crate::common::oracle_without_ridge(&problem);
         for seed in [1, data + 100] {
             let [iterative, direct] = [Solver::Iterative, Solver::Direct].map(|solver| {
                 worst_angle(&oracle, &fit(&Rembrandt { seed, ..authors_check(solver) }, &problem).labels)
