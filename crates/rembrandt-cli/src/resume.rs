@@ -1,4 +1,4 @@
-//! `--resume`: finished pieces of a long run, in a folder beside its result.
+//! `--resume`: checkpoints of a long run, in a folder beside its result.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -10,18 +10,19 @@ use serde_json::{Value, json};
 use crate::output::count;
 use crate::progress::Display;
 
-/// The pieces of a run, if they are to be kept.
+/// The checkpoints of a run, if they are to be kept.
 pub struct Resume(Option<Checkpoints>);
 
 impl Resume {
-    /// Opens the folder of `output` if `asked`, and says so. What the pieces depend on are the command, the data and the
+    /// Opens the folder of `output` if `asked`, and says so. What the checkpoints depend on are the command, the data and the
     /// parameters.
     pub fn open(asked: bool, output: &Path, of: (&str, &Dataset, Value), display: &Display) -> Result<Resume> {
         let folder = folder(output);
         let place = folder.display();
         if !asked {
             if folder.is_dir() {
-                display.note(&format!("{place} has pieces of a run that was ended: --resume would go on from them"));
+                display
+                    .note(&format!("{place} has checkpoints of a run that was ended: --resume would go on from them"));
             }
             return Ok(Resume(None));
         }
@@ -29,34 +30,34 @@ impl Resume {
         let shape = data.shape();
         let data = json!({"n": shape.n, "d": shape.d, "c": shape.c, "content": format!("{:016x}", data.fingerprint())});
         let identity = json!({"command": command, "data": data, "parameters": parameters});
-        let pieces = Checkpoints::open(&folder, &identity)?;
-        display.note(&match pieces.len() {
-            0 => format!("finished pieces are kept in {place}: should this be ended, the same command goes on"),
-            found => format!("going on from {} in {place}", count(found as u64, "finished piece")),
+        let checkpoints = Checkpoints::open(&folder, &identity)?;
+        display.note(&match checkpoints.len() {
+            0 => format!("checkpoints are kept in {place}: should this be ended, the same command goes on"),
+            found => format!("going on from {} in {place}", count(found as u64, "checkpoint")),
         });
-        Ok(Resume(Some(pieces)))
+        Ok(Resume(Some(checkpoints)))
     }
 
-    /// The pieces.
+    /// The checkpoints.
     pub fn checkpoints(&self) -> Option<&Checkpoints> {
         self.0.as_ref()
     }
 
-    /// Hands a result on. After a failure the pieces stay, and the user is told; a folder without any is removed.
+    /// Hands a result on. After a failure the checkpoints stay, and the user is told; a folder without any is removed.
     pub fn check<T, E>(
         self,
         result: std::result::Result<T, E>,
         display: &Display,
     ) -> std::result::Result<(T, Resume), E> {
         match (result, self.0) {
-            (Ok(value), pieces) => Ok((value, Resume(pieces))),
-            (Err(e), Some(pieces)) => {
-                if pieces.is_empty() {
+            (Ok(value), checkpoints) => Ok((value, Resume(checkpoints))),
+            (Err(e), Some(checkpoints)) => {
+                if checkpoints.is_empty() {
                     // What went wrong matters more than a folder that stays.
-                    let _ = pieces.remove();
+                    let _ = checkpoints.remove();
                 } else {
-                    let place = pieces.folder().display();
-                    display.note(&format!("finished pieces are kept in {place}: the same command goes on from them"));
+                    let place = checkpoints.folder().display();
+                    display.note(&format!("checkpoints are kept in {place}: the same command goes on from them"));
                 }
                 Err(e)
             }
@@ -64,7 +65,7 @@ impl Resume {
         }
     }
 
-    /// Removes the pieces, once the result is written.
+    /// Removes the checkpoints, once the result is written.
     pub fn finish(self, display: &Display) {
         // The result is there: a folder that stays is worth a word and no failure.
         if let Some(Err(e)) = self.0.map(Checkpoints::remove) {

@@ -109,7 +109,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Pieces. What has a name must be a function of the data, the parameters and that name.
+/// Checkpoints. What has a name must be a function of the data, the parameters and that name.
 impl<'a> Run<'a> {
     /// Runs `f` with names of its own.
     pub(crate) fn within<T>(&mut self, name: &str, f: impl FnOnce(&mut Run<'a>) -> T) -> T {
@@ -120,7 +120,7 @@ impl<'a> Run<'a> {
         result
     }
 
-    /// The piece of this name: found, or computed and kept. Pieces inside of it are then superseded.
+    /// The checkpoint of this name: found, or computed and kept. Checkpoints inside of it are then superseded.
     pub(crate) fn checkpoint<T: Store + Load>(
         &mut self,
         name: &str,
@@ -154,15 +154,15 @@ impl<'a> Run<'a> {
     pub(crate) fn find<T: Load>(&mut self, name: &str, key: u64) -> Result<Option<T>> {
         let Some(checkpoints) = self.checkpoints else { return Ok(None) };
         let found = checkpoints.find(&self.name(name), key)?;
-        Ok(found.map(|(piece, work)| {
+        Ok(found.map(|(checkpoint, work)| {
             self.done = self.done.max(work);
-            piece
+            checkpoint
         }))
     }
 
-    /// Keeps a piece, in place of the last of this name.
-    pub(crate) fn keep(&mut self, name: &str, key: u64, piece: &impl Store) -> Result<()> {
-        self.checkpoints.map_or(Ok(()), |checkpoints| checkpoints.keep(&self.name(name), key, self.done, piece))
+    /// Keeps a checkpoint, in place of the last of this name.
+    pub(crate) fn keep(&mut self, name: &str, key: u64, checkpoint: &impl Store) -> Result<()> {
+        self.checkpoints.map_or(Ok(()), |checkpoints| checkpoints.keep(&self.name(name), key, self.done, checkpoint))
     }
 
     /// The same for a state that changes all the time, if enough was worked since the last was kept.
@@ -173,21 +173,21 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Removes the pieces inside a name.
+    /// Removes the checkpoints inside a name.
     pub(crate) fn forget_within(&mut self, name: &str) {
         if let Some(checkpoints) = self.checkpoints {
             checkpoints.forget_within(&self.name(name));
         }
     }
 
-    /// Removes all pieces of this scope.
+    /// Removes all checkpoints of this scope.
     pub(crate) fn forget_all(&mut self) {
         if let Some(checkpoints) = self.checkpoints {
             checkpoints.forget_within(&self.scope);
         }
     }
 
-    /// The pieces and the whole of a name, for tasks on other threads.
+    /// The checkpoints and the whole of a name, for tasks on other threads.
     pub(crate) fn shared(&self, name: &str) -> Option<(&'a Checkpoints, String)> {
         self.checkpoints.map(|checkpoints| (checkpoints, self.name(name)))
     }

@@ -98,10 +98,10 @@ fn options_for_text_on_files_that_are_not() {
     let desk = Desk::with_data();
     desk.ok("convert train.txt -o train.rmb");
     desk.ok("embed train.rmb -k 2 -o out.safetensors");
-    for line in ["embed train.rmb -k 2 -o out --ids words", "inspect train.rmb --format xmc"] {
+    for line in ["embed train.rmb -k 2 -o out --ids words", "inspect train.rmb --input-format xmc"] {
         assert!(desk.refused(line).contains("a cache file is not"));
     }
-    assert!(desk.refused("inspect out.safetensors --format xmc").contains("--format: "));
+    assert!(desk.refused("inspect out.safetensors --input-format xmc").contains("--format: "));
     assert!(desk.refused("convert train.rmb -o other.rmb").contains("is a cache file already"));
 }
 
@@ -135,8 +135,8 @@ fn scarce_memory_narrows_panels() {
     // No width would be narrow enough.
     let sentence = desk.refused(&format!("{line} wide --max-memory 40M"));
     assert!(!sentence.contains("panel"), "{sentence}");
-    desk.ok("train wide.txt -k 48 --no-tune --head ls -o free.model");
-    desk.ok("train wide.txt -k 48 --no-tune --head ls -o tight.model --max-memory 90M");
+    desk.ok("train wide.txt -k 48 --head ls -o free.model");
+    desk.ok("train wide.txt -k 48 --head ls -o tight.model --max-memory 90M");
     assert!(desk.read("free.model") == desk.read("tight.model"));
 }
 

@@ -33,18 +33,18 @@ impl Desk {
         desk
     }
 
-    /// A directory with data in `train.txt` and a model of them in `m.rmb`.
+    /// A directory with data in `train.txt` and a model of them in `m.model`.
     pub fn with_model() -> Desk {
         let desk = Desk::with_data();
-        desk.ok("train train.txt --no-tune -o m.rmb");
+        desk.ok("train train.txt -o m.model");
         desk
     }
 
-    /// A directory with texts in `train.jsonl` and a model of them in `m.rmb`.
+    /// A directory with texts in `train.jsonl` and a model of them in `m.model`.
     pub fn with_text_model() -> Desk {
         let desk = Desk::new();
         desk.write("train.jsonl", jsonl(&texts()));
-        desk.ok("train train.jsonl --text --no-tune -o m.rmb");
+        desk.ok("train train.jsonl --text -o m.model");
         desk
     }
 

@@ -107,7 +107,7 @@ fn what_was_measured_is_not_measured_again() {
     for other in [&format!("{line} --fresh"), &format!("{line} --seed 2")] {
         assert!(!desk.ok(other).stderr.contains("measured before"));
     }
-    assert!(!desk.ok(&format!("{line} --format xmc")).stderr.contains("measured before"));
+    assert!(!desk.ok(&format!("{line} --input-format xmc")).stderr.contains("measured before"));
     desk.write("test.txt", xmc().replacen("1.", "2.", 3));
     assert!(!desk.ok(line).stderr.contains("measured before"));
     // Names that appear beside the data change what is read.

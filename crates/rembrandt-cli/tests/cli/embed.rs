@@ -99,8 +99,8 @@ fn presets_and_every_option_work() {
         "--bias --center --ridge-convention authors",
         "--projection-ridge 0.1 --projection-steps 20 --projection-tolerance 1e-5",
         "--oversample 0 --passes 3",
-        "--spread 0.5",
-        "--spread 1",
+        "--random-fraction 0.5",
+        "--random-fraction 1",
     ] {
         let json = desk.json(&format!("embed train.txt -k 5 -o out --json {options}"));
         let fraction = json["energy_fraction"].as_f64().unwrap();

@@ -12,7 +12,7 @@ const SCORES: [&str; 17] = [
 #[test]
 fn json_has_all_keys() {
     let desk = Desk::with_model();
-    let json = desk.json("eval m.rmb train.txt --json");
+    let json = desk.json("eval m.model train.txt --json");
     for key in SCORES.iter().chain(&["n", "seconds", "rows_per_second", "peak_memory_mb", "intervals"]) {
         assert!(json.get(key).is_some(), "{key} is not in {json}");
     }
@@ -25,8 +25,8 @@ fn json_has_all_keys() {
         assert!((0.0..=1.0).contains(&value), "{key}: {value}");
         assert!(interval[0] <= value + 1e-9 && value <= interval[1] + 1e-9, "{key}: {value}, {interval:?}");
     }
-    assert!(desk.json("eval m.rmb train.txt --json --bootstrap 0").get("intervals").is_none());
-    let table = desk.ok("eval m.rmb train.txt").stdout;
+    assert!(desk.json("eval m.model train.txt --json --bootstrap 0").get("intervals").is_none());
+    let table = desk.ok("eval m.model train.txt").stdout;
     for part in ["p@1", "psp@5", "macro_f1", "300 examples", "examples per second"] {
         assert!(table.contains(part), "{part:?} is not in {table}");
     }
@@ -48,9 +48,9 @@ fn single() -> String {
 fn one_label_per_example_has_an_error_rate() {
     let desk = Desk::new();
     desk.write("train.txt", single());
-    let head = desk.json("train train.txt --no-tune -o m.rmb --json")["head"].clone();
+    let head = desk.json("train train.txt -o m.model --json")["head"].clone();
     assert_eq!(head, "softmax");
-    let json = desk.json("eval m.rmb train.txt --json");
+    let json = desk.json("eval m.model train.txt --json");
     let (error, precision) = (json["error"].as_f64().unwrap(), json["p@1"].as_f64().unwrap());
     assert!((error - (1.0 - precision)).abs() < 1e-12 && json["intervals"]["error"].is_array(), "{json}");
 }
@@ -58,9 +58,9 @@ fn one_label_per_example_has_an_error_rate() {
 #[test]
 fn scores_are_those_of_the_predictions() {
     let desk = Desk::with_model();
-    let json = desk.json("eval m.rmb train.txt --json --threshold 0.3");
-    let predictions = desk.ok("predict m.rmb train.txt --format xmc --top 20 --threshold 0.3").stdout;
-    let best = desk.ok("predict m.rmb train.txt --format xmc --top 1").stdout;
+    let json = desk.json("eval m.model train.txt --json --threshold 0.3");
+    let predictions = desk.ok("predict m.model train.txt --format xmc --top 20 --threshold 0.3").stdout;
+    let best = desk.ok("predict m.model train.txt --format xmc --top 1").stdout;
     let (text, mut hits, mut wrong) = (xmc(), 0, 0);
     for ((line, best), predicted) in text.lines().skip(1).zip(best.lines()).zip(predictions.lines()) {
         let label = |word: &str| word.split(':').next().unwrap().to_owned();
@@ -86,9 +86,9 @@ fn the_same_for_any_threads_and_from_a_cache() {
         }
         json
     };
-    let expected = scores("eval m.rmb train.txt --json");
+    let expected = scores("eval m.model train.txt --json");
     for (file, threads) in [("train.txt", 1), ("train.txt", 5), ("data.rmb", 2)] {
-        let found = scores(&format!("eval m.rmb {file} --json --threads {threads}"));
+        let found = scores(&format!("eval m.model {file} --json --threads {threads}"));
         assert_eq!(found, expected, "{file}, {threads} threads");
     }
 }
@@ -96,8 +96,8 @@ fn the_same_for_any_threads_and_from_a_cache() {
 #[test]
 fn other_propensities_change_psp_alone() {
     let desk = Desk::with_model();
-    let usual = desk.json("eval m.rmb train.txt --json");
-    let other = desk.json("eval m.rmb train.txt --json --propensity amazon");
+    let usual = desk.json("eval m.model train.txt --json");
+    let other = desk.json("eval m.model train.txt --json --propensity amazon");
     assert_eq!(usual["p@1"], other["p@1"]);
     assert_ne!(usual["psp@1"], other["psp@1"]);
 }
@@ -106,7 +106,7 @@ fn other_propensities_change_psp_alone() {
 fn without_labels_there_is_nothing_to_compare() {
     let desk = Desk::with_model();
     desk.write("new.txt", "2 60 20\n 1:1\n 2:1\n");
-    assert!(desk.refused("eval m.rmb new.txt").contains("new.txt: no example has a label"));
+    assert!(desk.refused("eval m.model new.txt").contains("new.txt: no example has a label"));
     desk.write("empty.txt", "");
-    assert!(desk.refused("eval m.rmb empty.txt").contains("empty.txt"));
+    assert!(desk.refused("eval m.model empty.txt").contains("empty.txt"));
 }

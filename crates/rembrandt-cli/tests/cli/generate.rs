@@ -11,8 +11,8 @@ fn what_is_made_can_be_learned() {
     assert!((0.6..0.9).contains(&best), "{best}");
     let about = desk.json("inspect made/train.txt --json -q");
     assert_eq!((&about["n"], &about["d"], &about["c"]), (&3000.into(), &800.into(), &60.into()));
-    desk.ok("train made/train.txt --no-tune -o m.rmb -q");
-    let hits = desk.json("eval m.rmb made/test.txt --json -q --bootstrap 0")["p@1"].as_f64().unwrap();
+    desk.ok("train made/train.txt -o m.model -q");
+    let hits = desk.json("eval m.model made/test.txt --json -q --bootstrap 0")["p@1"].as_f64().unwrap();
     assert!(hits > 0.6 * best && hits < best + 0.08, "{hits} of {best}");
     assert!(desk.ok("generate --shape 100,50,5,3,1 -o small").stdout.contains("best P@1"));
 }

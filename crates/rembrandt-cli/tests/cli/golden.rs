@@ -193,7 +193,8 @@ fn models_tell_as_much_as_they_did() {
     };
     for name in GROUPS.iter().flat_map(|group| group.models) {
         let new = succeeded(&desk, &words::inspect(&path(&format!("models/{name}.model")))).unwrap();
-        assert_eq!(rows(&new), rows(&read(&format!("models/{name}.inspect.txt"))), "{name}");
+        let old = read(&format!("models/{name}.inspect.txt")).replace("\nevidence ", "\nranker ");
+        assert_eq!(rows(&new), rows(&old), "{name}");
     }
 }
 

@@ -55,10 +55,10 @@ fn embedding_files_tell_how_they_were_made() {
 #[test]
 fn standard_input_can_be_converted_and_inspected() {
     let desk = Desk::with_data();
-    desk.ok("convert train.txt -o a.rmb");
-    let outcome = desk.run_with_input("convert - -o b.rmb", xmc().into_bytes());
+    desk.ok("convert train.txt -o a.model");
+    let outcome = desk.run_with_input("convert - -o b.model", xmc().into_bytes());
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
-    assert_eq!(desk.read("a.rmb"), desk.read("b.rmb"));
+    assert_eq!(desk.read("a.model"), desk.read("b.model"));
     let outcome = desk.run_with_input("inspect - --json", xmc().into_bytes());
     assert!(outcome.stdout.contains("\"n\":300"), "{}", outcome.stdout);
 }

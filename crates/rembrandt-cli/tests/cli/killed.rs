@@ -23,7 +23,7 @@ fn moments(whole: Duration) -> Vec<Moment> {
 
 /// What a killed run may leave beside the model: a temporary file that the next run removes once it is old.
 fn temporary(name: &str) -> bool {
-    name.strip_prefix(".m.rmb.tmp").is_some_and(|unique| unique.len() == 6)
+    name.strip_prefix(".m.model.tmp").is_some_and(|unique| unique.len() == 6)
 }
 
 /// The temporary files that hold something.
@@ -36,7 +36,7 @@ fn begun(desk: &Desk) -> Vec<String> {
 fn train_and_kill(desk: &Desk, moment: Moment) -> bool {
     let before = begun(desk);
     let mut child = Command::new(env!("CARGO_BIN_EXE_rembrandt"))
-        .args(["train", "train.txt", "--no-tune", "--head", "ls", "-k", "9", "-q", "-o", "m.rmb"])
+        .args(["train", "train.txt", "--head", "ls", "-k", "9", "-q", "-o", "m.model"])
         .current_dir(desk.path("."))
         .stdin(Stdio::null())
         .spawn()
@@ -54,38 +54,38 @@ fn the_model_is_the_old_one_or_the_new_one() {
     let desk = Desk::new();
     // Many features make a model large enough to be caught while it is written.
     desk.write("train.txt", xmc().replacen("300 60 20", "300 30000 20", 1));
-    desk.ok("train train.txt --no-tune --head ls -k 8 -o m.rmb");
-    let old = desk.read("m.rmb");
+    desk.ok("train train.txt --head ls -k 8 -o m.model");
+    let old = desk.read("m.model");
     let began = Instant::now();
-    desk.ok("train train.txt --no-tune --head ls -k 9 -q -o new.rmb");
+    desk.ok("train train.txt --head ls -k 9 -q -o new.model");
     let whole = began.elapsed();
-    let new = desk.read("new.rmb");
+    let new = desk.read("new.model");
     assert_ne!(old, new);
-    std::fs::remove_file(desk.path("new.rmb")).unwrap();
+    std::fs::remove_file(desk.path("new.model")).unwrap();
 
     let mut interrupted = 0;
     for moment in moments(whole) {
         let done = train_and_kill(&desk, moment);
         interrupted += u32::from(!done);
-        let found = desk.read("m.rmb");
+        let found = desk.read("m.model");
         assert!(found == old || found == new, "{moment:?}: the model is neither the old one nor the new one");
         assert!(!done || found == new, "{moment:?}: a training that was done has not replaced the model");
-        assert_eq!(desk.json("inspect m.rmb --json")["k"], if found == old { 8 } else { 9 });
-        desk.write("m.rmb", &old);
+        assert_eq!(desk.json("inspect m.model --json")["k"], if found == old { 8 } else { 9 });
+        desk.write("m.model", &old);
     }
     println!("{interrupted} trainings were interrupted, {} of them while writing", begun(&desk).len());
     assert!(interrupted > 0);
 
     // Fresh temporary files may belong to a run that is still alive; those of long ago are removed by the next run.
-    desk.write(".m.rmb.tmpAbC123", "a killed run");
+    desk.write(".m.model.tmpAbC123", "a killed run");
     let long_ago = SystemTime::now() - Duration::from_secs(3600);
     for name in desk.files() {
-        assert!(temporary(&name) || ["m.rmb", "train.txt"].contains(&name.as_str()), "{name} was left behind");
+        assert!(temporary(&name) || ["m.model", "train.txt"].contains(&name.as_str()), "{name} was left behind");
         if temporary(&name) {
             File::options().write(true).open(desk.path(&name)).unwrap().set_modified(long_ago).unwrap();
         }
     }
-    desk.ok("train train.txt --no-tune --head ls -k 9 -o m.rmb");
-    assert_eq!(desk.files(), ["m.rmb", "train.txt"]);
-    assert!(desk.read("m.rmb") == new);
+    desk.ok("train train.txt --head ls -k 9 -o m.model");
+    assert_eq!(desk.files(), ["m.model", "train.txt"]);
+    assert!(desk.read("m.model") == new);
 }

@@ -12,7 +12,7 @@ const METHODS: [&str; 6] = ["rembrandt", "cs", "cs-omp", "pca", "plst", "cplst"]
 fn every_method_trains_predicts_and_is_evaluated() {
     let desk = Desk::with_data();
     for method in METHODS {
-        let json = desk.json(&format!("train train.txt --no-tune --method {method} -o m.rmb --json"));
+        let json = desk.json(&format!("train train.txt --method {method} -o m.model --json"));
         assert_eq!(json["method"], method);
         let decodes = ["cs-omp", "plst", "cplst"].contains(&method);
         assert_eq!(json["head"], if decodes { "least-squares" } else { "independent" }, "{method}");
@@ -24,25 +24,25 @@ fn every_method_trains_predicts_and_is_evaluated() {
             _ => 20,
         };
         assert_eq!(json["k"], k, "{method}");
-        let hits = desk.json("eval m.rmb train.txt --json --bootstrap 0");
+        let hits = desk.json("eval m.model train.txt --json --bootstrap 0");
         assert!(hits["p@1"].as_f64() > Some(0.75), "{method}: {hits}");
-        let rows = objects(&desk.ok("predict m.rmb train.txt --top 5 --format jsonl").stdout);
+        let rows = objects(&desk.ok("predict m.model train.txt --top 5 --format jsonl").stdout);
         assert_eq!(rows.len(), N);
         for row in &rows {
             let labels = predicted(row);
             assert_eq!(labels.len(), 5, "{method}: all labels are ranked, those that a pursuit did not take too");
             assert!(labels.is_sorted_by(|a, b| a.1 >= b.1) && labels.iter().all(|(_, p)| (0.0..=1.0).contains(p)));
         }
-        let inspected = desk.json("inspect m.rmb --json");
+        let inspected = desk.json("inspect m.model --json");
         assert_eq!((&inspected["params"]["method"], inspected["c"].as_u64()), (&json!(method), Some(C as u64)));
-        assert!(desk.ok("inspect m.rmb").stdout.lines().any(|line| line.split_whitespace().eq(["method", method])));
+        assert!(desk.ok("inspect m.model").stdout.lines().any(|line| line.split_whitespace().eq(["method", method])));
     }
 }
 
 #[test]
 fn people_are_told_the_method() {
     let desk = Desk::with_data();
-    let text = |options: &str| desk.ok(&format!("train train.txt --no-tune {options} -o m.rmb")).stdout;
+    let text = |options: &str| desk.ok(&format!("train train.txt {options} -o m.model")).stdout;
     let has = |text: &str, words: &str| {
         assert!(text.lines().any(|line| line.split_whitespace().collect::<Vec<_>>().join(" ") == words), "{text}");
     };
@@ -61,14 +61,14 @@ fn people_are_told_the_method() {
 fn heads_can_be_had_where_they_make_sense() {
     let desk = Desk::with_data();
     for method in ["cs", "pca", "plst", "cplst"] {
-        for (head, name) in [("ls", "least-squares"), ("lr", "softmax"), ("ilr --blend 2", "independent")] {
-            let json = desk.json(&format!("train train.txt --no-tune --method {method} --head {head} -o m.rmb --json"));
+        for (head, name) in [("ls", "least-squares"), ("lr", "softmax"), ("ilr", "independent")] {
+            let json = desk.json(&format!("train train.txt --method {method} --head {head} -o m.model --json"));
             assert_eq!(json["head"], name);
-            let hits = desk.json("eval m.rmb train.txt --json --bootstrap 0");
+            let hits = desk.json("eval m.model train.txt --json --bootstrap 0");
             assert!(hits["p@1"].as_f64() > Some(0.75), "{method}, {head}: {hits}");
         }
     }
-    let refused = desk.refused("train train.txt --method cs-omp --head ilr -o x.rmb");
+    let refused = desk.refused("train train.txt --method cs-omp --head ilr -o x.model");
     assert!(refused.starts_with("error: --head: cs-omp finds labels by pursuit"), "{refused}");
 }
 
@@ -78,7 +78,6 @@ fn options_without_effect_are_refused() {
     let cases = [
         ("pca", "--preset aloi", "--preset: has the settings of Rembrandt's authors, and the method is pca"),
         ("cs", "--preset lshtc", "--preset: has the settings of Rembrandt's authors, and the method is cs"),
-        ("plst", "--blend 2", "--blend: is for the heads lr and ilr"),
         ("cplst", "--head-ridge 2", "--head-ridge: is for the heads lr and ilr"),
         ("plst", "--folds 5", "--folds: is for the heads lr and ilr"),
         ("pca", "--folds 5", "--folds: is for methods that fit the projection to the labels"),
@@ -89,8 +88,8 @@ fn options_without_effect_are_refused() {
         ("cs", "--passes 2", "--passes: is for methods with a range finder"),
         ("plst", "--projection-ridge 2", "--projection-ridge: is for methods with a regression besides the final one"),
         ("rembrandt", "--atoms 2", "--atoms: is for cs-omp, and the method is rembrandt"),
-        ("cs", "--spread 0.5", "--spread: is for Rembrandt's embedding, and the method is cs"),
-        ("rembrandt", "--spread 1.5", "--spread: must be a number from 0 to 1"),
+        ("cs", "--random-fraction 0.5", "--random-fraction: is for Rembrandt's embedding, and the method is cs"),
+        ("rembrandt", "--random-fraction 1.5", "--random-fraction: must be a number from 0 to 1"),
         ("cs-omp", "-k 4 --atoms 5", "--atoms: 5 labels cannot be told apart in 4 dimensions"),
         ("cs", "-k 21", "-k: 21 dimensions are more than the 20 labels of the data"),
         ("cs-omp", "-k 21", "-k: 21 dimensions are more than the 20 labels of the data"),
@@ -99,17 +98,17 @@ fn options_without_effect_are_refused() {
         ("pca", "-k 61", "-k: 61 dimensions are more than the 60 features of the data"),
     ];
     for (method, options, expected) in cases {
-        let message = desk.refused(&format!("train train.txt -q --no-tune --method {method} {options} -o x.rmb"));
+        let message = desk.refused(&format!("train train.txt -q --method {method} {options} -o x.model"));
         assert!(message.starts_with(&format!("error: {expected}")), "{method} {options}: {message}");
     }
-    assert_eq!(desk.run("train train.txt --method none -o x.rmb").code, 2);
+    assert_eq!(desk.run("train train.txt --method none -o x.model").code, 2);
 }
 
 #[test]
 fn the_same_bytes_for_any_threads() {
     let desk = Desk::with_data();
     for method in &METHODS[1..] {
-        let options = if ["cs", "pca"].contains(method) { "--no-tune" } else { "" };
+        let options = if ["cs", "pca"].contains(method) { "" } else { "" };
         for threads in [1, 2] {
             desk.ok(&format!("train train.txt -q {options} --method {method} --threads {threads} -o m{threads}.rmb"));
             desk.ok(&format!("predict m{threads}.rmb train.txt --threads {threads} -o p{threads}.txt"));
@@ -124,13 +123,13 @@ fn models_of_other_methods_are_explained_and_get_labels() {
     let desk = Desk::with_data();
     desk.write("new.txt", "2 60 21\n20 0:2 5:2 10:2\n20 0:1.5 5:2 10:1\n");
     for method in &METHODS[1..] {
-        desk.ok(&format!("train train.txt -q --no-tune --method {method} --compact -o m.rmb"));
-        let why = desk.run_words(&["explain", "m.rmb", "9:1 10:1.5 11:1 40:2", "--json"], Vec::new());
+        desk.ok(&format!("train train.txt -q --method {method} --compact -o m.model"));
+        let why = desk.run_words(&["explain", "m.model", "9:1 10:1.5 11:1 40:2", "--json"], Vec::new());
         assert_eq!(why.code, 0, "{method}: {}", why.stderr);
-        desk.ok("add-label m.rmb new.txt --name chess -o n.rmb -q");
-        let labels = predicted(&objects(&desk.ok("predict n.rmb new.txt --top 21 --format jsonl").stdout)[0]);
+        desk.ok("add-label m.model new.txt --name chess -o n.model -q");
+        let labels = predicted(&objects(&desk.ok("predict n.model new.txt --top 21 --format jsonl").stdout)[0]);
         assert!(labels.len() == 21 && labels.iter().any(|(label, _)| label == "chess"), "{method}: {labels:?}");
-        assert_eq!(desk.json("neighbors n.rmb chess --json")["neighbors"].as_array().unwrap().len(), 10);
+        assert_eq!(desk.json("neighbors n.model chess --json")["neighbors"].as_array().unwrap().len(), 10);
     }
 }
 

@@ -10,7 +10,7 @@ fn json(outcome: &Outcome) -> Value {
 }
 
 fn explain(desk: &Desk, example: &str, options: &[&str]) -> Value {
-    json(&desk.run_words(&[&["explain", "m.rmb", example, "--json"], options].concat(), Vec::new()))
+    json(&desk.run_words(&[&["explain", "m.model", example, "--json"], options].concat(), Vec::new()))
 }
 
 /// Base and contributions must make up the log-odds, and these the probability.
@@ -36,7 +36,7 @@ fn shares_of_features_add_up() {
     let other = explain(&desk, "9:1 10:1.5 11:1 40:2 41:1 3:1", &["--label", "13"]);
     assert_adds_up(&other);
     desk.write("new.txt", "1 60 20\n 3:1 9:1 10:1.5 11:1 40:2 41:1\n");
-    let row = predicted(&objects(&desk.ok("predict m.rmb new.txt --format jsonl --top 20").stdout)[0]);
+    let row = predicted(&objects(&desk.ok("predict m.model new.txt --format jsonl --top 20").stdout)[0]);
     for found in [found, other] {
         let (_, p) = row.iter().find(|(label, _)| found["label"] == label.as_str()).unwrap();
         assert!((found["probability"].as_f64().unwrap() - p).abs() < 1e-6, "{found}");
@@ -53,16 +53,16 @@ fn shares_of_words_add_up() {
     assert!(["leaf", "kettle"].contains(&names[0]) && names.contains(&"kitchen"), "{names:?}");
     let few = explain(&desk, "A kettle with a leaf in the kitchen", &["--top", "1", "--label", "wine"]);
     assert_eq!(few["features"].as_array().unwrap().len(), 1);
-    let text = desk.run_words(&["explain", "m.rmb", "kettle leaf"], Vec::new());
+    let text = desk.run_words(&["explain", "m.model", "kettle leaf"], Vec::new());
     assert!(text.stdout.contains("tea") && text.stdout.contains("  kettle\n"), "{}", text.stdout);
-    let unknown = desk.run_words(&["explain", "m.rmb", "unheard of"], Vec::new());
+    let unknown = desk.run_words(&["explain", "m.model", "unheard of"], Vec::new());
     assert!(unknown.stdout.contains("tea") && unknown.stdout.contains("no feature is known"), "{}", unknown.stdout);
 }
 
 #[test]
 fn random_features_leave_a_rest() {
     let desk = Desk::with_data();
-    desk.ok("train train.txt --no-tune --random-features gaussian:50 -o m.rmb");
+    desk.ok("train train.txt --random-features gaussian:50 -o m.model");
     let found = explain(&desk, "9:1 10:1.5 11:1 40:2", &[]);
     assert_adds_up(&found);
     assert_eq!(found["exact"], false);
@@ -72,7 +72,7 @@ fn random_features_leave_a_rest() {
 fn examples_are_typed_as_in_the_training_data() {
     let desk = Desk::new();
     desk.write("train.vw", "red |f rose wine\nblue |f sky sea\n".repeat(10));
-    desk.ok("train train.vw --no-tune --head ilr -o m.rmb");
+    desk.ok("train train.vw --head ilr -o m.model");
     let found = explain(&desk, "|f sky unheard", &[]);
     assert_adds_up(&found);
     assert_eq!((found["label"].as_str(), found["features"].as_array().unwrap().len()), (Some("blue"), 1));
@@ -80,11 +80,11 @@ fn examples_are_typed_as_in_the_training_data() {
     for nothing in ["", " ", "|f 3", "sky"] {
         assert_eq!(explain(&desk, nothing, &[])["features"], serde_json::json!([]), "{nothing:?}");
     }
-    desk.run_words(&["explain", "m.rmb", "|f sky:x"], Vec::new()).assert_refused("|f sky:x");
+    desk.run_words(&["explain", "m.model", "|f sky:x"], Vec::new()).assert_refused("|f sky:x");
     let desk = Desk::with_model();
     assert_eq!(explain(&desk, "9:1\n10:1", &[]), explain(&desk, " 9:1 10:1", &[]));
     for bad in ["5", "a:1", "3 9:1", "1:nan", "1:1 1:2"] {
-        desk.run_words(&["explain", "m.rmb", bad], Vec::new()).assert_refused(bad);
+        desk.run_words(&["explain", "m.model", bad], Vec::new()).assert_refused(bad);
     }
 }
 
@@ -95,45 +95,45 @@ const NEW: &str = "3 60 21\n20 0:2 5:2 10:2\n20 0:1.5 5:2 10:1\n20 0:1 5:1.5 10:
 fn an_added_label_changes_nothing_else() {
     let desk = Desk::with_model();
     desk.write("new.txt", NEW);
-    let added = desk.json("add-label m.rmb new.txt --name chess -o n.rmb --json");
+    let added = desk.json("add-label m.model new.txt --name chess -o n.model --json");
     assert_eq!(
         (added["label"].as_str(), added["id"].as_u64(), added["examples"].as_u64()),
         (Some("chess"), Some(C as u64), Some(3))
     );
     desk.write("old.txt", (0..C).map(|l| format!("{l}\n")).collect::<String>());
-    let before = desk.ok("predict m.rmb train.txt --format jsonl --top 20").stdout;
-    assert!(desk.ok("predict n.rmb train.txt --format jsonl --top 20 --labels old.txt").stdout == before);
-    let found = predicted(&objects(&desk.ok("predict n.rmb new.txt --format jsonl").stdout)[0]);
+    let before = desk.ok("predict m.model train.txt --format jsonl --top 20").stdout;
+    assert!(desk.ok("predict n.model train.txt --format jsonl --top 20 --labels old.txt").stdout == before);
+    let found = predicted(&objects(&desk.ok("predict n.model new.txt --format jsonl").stdout)[0]);
     assert_eq!(found[0].0, "chess", "{found:?}");
-    let near = desk.json("neighbors n.rmb chess --json");
+    let near = desk.json("neighbors n.model chess --json");
     assert_eq!((near["id"].as_u64(), near["neighbors"].as_array().unwrap().len()), (Some(C as u64), 10));
-    assert_eq!(desk.json("inspect n.rmb --json")["added"], 1);
-    assert!(desk.ok("inspect n.rmb").stdout.contains("21 labels, 20 dimensions; 1 label added after training"));
+    assert_eq!(desk.json("inspect n.model --json")["added"], 1);
+    assert!(desk.ok("inspect n.model").stdout.contains("21 labels, 20 dimensions; 1 label added after training"));
     // Once more, onto itself.
-    desk.ok("add-label n.rmb new.txt --name go -o n.rmb -q");
-    assert_eq!(desk.json("inspect n.rmb --json")["c"], C + 2);
-    assert!(desk.refused("add-label n.rmb new.txt --name go -o x.rmb").contains("\"go\" is a label already"));
+    desk.ok("add-label n.model new.txt --name go -o n.model -q");
+    assert_eq!(desk.json("inspect n.model --json")["c"], C + 2);
+    assert!(desk.refused("add-label n.model new.txt --name go -o x.model").contains("\"go\" is a label already"));
 }
 
 #[test]
 fn the_name_may_be_in_the_file() {
     let desk = Desk::with_text_model();
     desk.write("beer.jsonl", "{\"text\": \"morning cellar\", \"labels\": [\"beer\"]}\n".repeat(4));
-    let outcome = desk.ok("add-label m.rmb beer.jsonl -o n.rmb");
+    let outcome = desk.ok("add-label m.model beer.jsonl -o n.model");
     assert!(outcome.stdout.contains("beer, number 4, from 4 examples"), "{}", outcome.stdout);
-    let lines = desk.run_with_input("predict n.rmb - --input-format lines --format jsonl", "morning cellar\n".into());
+    let lines = desk.run_with_input("predict n.model - --input-format lines --format jsonl", "morning cellar\n".into());
     assert!(predicted(&objects(&lines.stdout)[0]).iter().any(|(label, _)| label == "beer"), "{}", lines.stdout);
-    let near = desk.ok("neighbors n.rmb beer --top 1").stdout;
+    let near = desk.ok("neighbors n.model beer --top 1").stdout;
     assert!(near.trim_end().ends_with("wine"), "{near}");
     // Of sparse rows a number, and what is there already is refused.
     let desk = Desk::with_model();
     desk.write("new.txt", NEW);
     desk.write("old.txt", NEW.replace("\n20 ", "\n7 "));
-    assert_eq!(desk.json("add-label m.rmb new.txt -o n.rmb --json")["label"], "20");
-    assert!(desk.refused("add-label m.rmb old.txt -o x.rmb").contains("\"7\" is a label already"));
-    assert_eq!(desk.json("eval n.rmb new.txt --json")["r@5"], 1.0, "the new number means the new label");
+    assert_eq!(desk.json("add-label m.model new.txt -o n.model --json")["label"], "20");
+    assert!(desk.refused("add-label m.model old.txt -o x.model").contains("\"7\" is a label already"));
+    assert_eq!(desk.json("eval n.model new.txt --json")["r@5"], 1.0, "the new number means the new label");
     desk.write("far.txt", NEW.replace("\n20 ", "\n25 ").replace(" 21\n", " 26\n"));
-    assert!(desk.refused("add-label m.rmb far.txt -o x.rmb").contains("call it 20, or by a word"));
+    assert!(desk.refused("add-label m.model far.txt -o x.model").contains("call it 20, or by a word"));
 }
 
 #[test]
@@ -141,23 +141,23 @@ fn examples_must_say_what_they_are() {
     let desk = Desk::with_model();
     let refused = |content: &str, part: &str| {
         desk.write("new.txt", content);
-        let sentence = desk.refused("add-label m.rmb new.txt -o x.rmb");
+        let sentence = desk.refused("add-label m.model new.txt -o x.model");
         assert!(sentence.contains(part), "{sentence}");
     };
     refused("1 60 20\n 0:1\n", "--name: the examples have no label");
     refused("2 60 23\n21 0:1\n22 1:1\n", "--name: the examples have several labels");
     refused("1 90 23\n20 80:1\n", "examples: no example has a feature that the model knows");
-    let outcome = desk.run_with_input("add-label m.rmb - -o x.rmb", NEW.into());
+    let outcome = desk.run_with_input("add-label m.model - -o x.model", NEW.into());
     outcome.assert_refused("standard input without a name");
     desk.write("new.txt", NEW);
-    assert!(desk.refused("add-label m.rmb new.txt --name new -o -").contains("--output: "));
-    assert!(desk.refused("add-label m.rmb new.txt --name new -o new.txt").contains("is also an input"));
+    assert!(desk.refused("add-label m.model new.txt --name new -o -").contains("--output: "));
+    assert!(desk.refused("add-label m.model new.txt --name new -o new.txt").contains("is also an input"));
 }
 
 #[test]
 fn neighbors_of_a_model_are_those_of_its_labels() {
     let desk = Desk::with_text_model();
-    let near = desk.json("neighbors m.rmb tea --json");
+    let near = desk.json("neighbors m.model tea --json");
     assert_eq!((near["name"].as_str(), near["neighbors"].as_array().unwrap().len()), (Some("tea"), 3));
-    assert!(desk.refused("neighbors m.rmb Tea").contains("did you mean \"tea\"?"));
+    assert!(desk.refused("neighbors m.model Tea").contains("did you mean \"tea\"?"));
 }

@@ -7,7 +7,7 @@ const COMMANDS: [&str; 5] = [
     "predict MODEL train.txt",
     "eval MODEL train.txt",
     "explain MODEL 1:1",
-    "add-label MODEL train.txt --name new -o x.rmb",
+    "add-label MODEL train.txt --name new -o x.model",
     "predict MODEL train.txt -o x.tsv",
 ];
 
@@ -34,7 +34,7 @@ fn models_that_are_none() {
 #[test]
 fn models_that_are_damaged() {
     let desk = Desk::with_model();
-    let bytes = desk.read("m.rmb");
+    let bytes = desk.read("m.model");
     for keep in [bytes.len() - 1, bytes.len() / 2, 100] {
         desk.write("cut.rmb", &bytes[..keep]);
         all_refuse(&desk, "cut.rmb", "cut short");
@@ -53,8 +53,8 @@ fn models_that_are_damaged() {
 #[test]
 fn a_model_is_not_training_data() {
     let desk = Desk::with_model();
-    for command in ["train m.rmb -o x.rmb", "embed m.rmb -k 2 -o x", "convert m.rmb -o x"] {
-        assert!(desk.refused(command).contains("m.rmb"));
+    for command in ["train m.model -o x.model", "embed m.model -k 2 -o x", "convert m.model -o x"] {
+        assert!(desk.refused(command).contains("m.model"));
     }
 }
 
@@ -62,58 +62,59 @@ fn a_model_is_not_training_data() {
 fn texts_for_rows_and_rows_for_texts() {
     let desk = Desk::with_text_model();
     for format in ["xmc", "svmlight", "vw"] {
-        let sentence = desk.refused(&format!("predict m.rmb train.jsonl --input-format {format}"));
+        let sentence = desk.refused(&format!("predict m.model train.jsonl --input-format {format}"));
         assert!(sentence.contains("--input-format: the model was trained on texts"), "{sentence}");
     }
-    assert!(desk.refused("predict m.rmb train.jsonl --ids words").contains("--ids: is for sparse rows"));
+    assert!(desk.refused("predict m.model train.jsonl --ids words").contains("--ids: is for sparse rows"));
     desk.write("rows.txt", "1 2 2\n0 1:1\n");
-    desk.refused("predict m.rmb rows.txt");
+    desk.refused("predict m.model rows.txt");
     desk.write("x.csv", "labels,body\ntea,leaf\n");
-    assert!(desk.refused("predict m.rmb x.csv").contains("text"));
+    assert!(desk.refused("predict m.model x.csv").contains("text"));
     desk.ok("convert rows.txt -o rows.rmb");
-    assert!(desk.refused("predict m.rmb rows.rmb").contains("cache file"));
+    assert!(desk.refused("predict m.model rows.rmb").contains("cache file"));
 
     let desk = Desk::with_model();
     desk.write("texts.csv", csv(&texts()));
     for format in ["tsv", "csv", "jsonl", "lines"] {
-        let sentence = desk.refused(&format!("predict m.rmb texts.csv --input-format {format}"));
+        let sentence = desk.refused(&format!("predict m.model texts.csv --input-format {format}"));
         assert!(sentence.contains("--input-format: the model was trained on sparse rows"), "{sentence}");
     }
-    assert!(desk.refused("predict m.rmb texts.csv").contains("texts.csv"));
-    assert!(desk.refused("predict m.rmb train.txt --text-column 1").contains("--text-column: is for texts"));
+    assert!(desk.refused("predict m.model texts.csv").contains("texts.csv"));
+    assert!(desk.refused("predict m.model train.txt --text-column 1").contains("--text-column: is for texts"));
 }
 
 #[test]
 fn options_that_clap_refuses() {
     let desk = Desk::with_model();
     let lines = [
-        "train train.txt -o x.rmb --random-features cauchy",
-        "train train.txt -o x.rmb --random-features laplace:50",
-        "train train.txt -o x.rmb --random-features cauchy:0",
-        "train train.txt -o x.rmb --bandwidth 2",
-        "train train.txt -o x.rmb --random-features cauchy:5 --bandwidth 0",
-        "train train.txt -o x.rmb --head-ridge -1",
-        "train train.txt -o x.rmb --head-ridge nan",
-        "train train.txt -o x.rmb --sampled-labels 0",
-        "train train.txt -o x.rmb --budget soon",
-        "train train.txt -o x.rmb --budget -1s",
-        "train train.txt -o x.rmb --head svm",
-        "train train.txt -o x.rmb --fast --no-tune",
-        "train train.txt -o x.rmb --fast --budget 1m",
-        "train train.txt -o x.rmb --fast --preset aloi",
-        "train train.txt -o x.rmb --propensity=1",
-        "train train.txt -o x.rmb --word-ngrams 2",
-        "train train.txt -o x.rmb --text --tfidf",
+        "train train.txt -o x.model --random-features cauchy",
+        "train train.txt -o x.model --random-features laplace:50",
+        "train train.txt -o x.model --random-features cauchy:0",
+        "train train.txt -o x.model --bandwidth 2",
+        "train train.txt -o x.model --random-features cauchy:5 --bandwidth 0",
+        "train train.txt -o x.model --head-ridge -1",
+        "train train.txt -o x.model --head-ridge nan",
+        "train train.txt -o x.model --sampled-labels 0",
+        "train train.txt -o x.model --tune soon",
+        "train train.txt -o x.model --tune -1s",
+        "train train.txt -o x.model --head svm",
+        "train train.txt -o x.model --fast",
+        "train train.txt -o x.model --budget 1m",
+        "train train.txt -o x.model --no-tune",
+        "train train.txt -o x.model --input-format xmc",
+        "train train.txt -o x.model --propensity=1",
+        "train train.txt -o x.model --word-ngrams 2",
+        "train train.txt -o x.model --text --tfidf",
         "train train.txt",
-        "predict m.rmb train.txt --threshold 1.5",
-        "predict m.rmb train.txt --threshold -0.1",
-        "predict m.rmb train.txt --threshold nan",
-        "predict m.rmb train.txt --threshold best",
-        "predict m.rmb train.txt --top x",
-        "predict m.rmb train.txt --format csv",
-        "predict m.rmb",
-        "eval m.rmb train.txt --propensity no",
-        "explain m.rmb",
+        "predict m.model train.txt --threshold 1.5",
+        "predict m.model train.txt --threshold -0.1",
+        "predict m.model train.txt --threshold nan",
+        "predict m.model train.txt --threshold best",
+        "predict m.model train.txt --top x",
+        "predict m.model train.txt --format csv",
+        "predict m.model",
+        "eval m.model train.txt --propensity no",
+        "explain m.model",
     ];
     let before = desk.files();
     for line in lines {
@@ -132,10 +133,6 @@ fn parameters_are_named_as_typed() {
         ("-k 21", "-k: "),
         ("--ridge -1", "--ridge: "),
         ("--folds 1", "--folds: "),
-        ("--blend nan", "--blend: "),
-        ("--evidence -1", "--evidence: "),
-        ("--evidence 1 --folds 0", "--evidence: "),
-        ("--method plst --evidence 1", "--evidence: is for the heads"),
         ("--scale-rows sum", "--scale-rows: is for embed"),
         ("--scale-rows length", "--normalize"),
         ("--head ls --random-features cauchy:5", "--head: least squares"),
@@ -149,14 +146,14 @@ fn parameters_are_named_as_typed() {
         ("--max-memory 1K", "--max-memory"),
     ];
     for (options, part) in cases {
-        let sentence = desk.refused(&format!("train train.txt --no-tune {options} -o x.rmb"));
+        let sentence = desk.refused(&format!("train train.txt {options} -o x.model"));
         assert!(sentence.contains(part), "{options}: {sentence}");
     }
-    desk.ok("train train.txt --no-tune -o m.rmb");
-    assert!(desk.refused("predict m.rmb train.txt --top 0").contains("--top: "));
-    assert!(desk.refused("eval m.rmb train.txt --bootstrap 1").contains("--bootstrap: "));
-    assert!(desk.refused("explain m.rmb 1:1 --label 20").contains("label: \"20\""));
-    assert!(desk.refused("explain m.rmb 1:x").contains("the example"));
+    desk.ok("train train.txt -o m.model");
+    assert!(desk.refused("predict m.model train.txt --top 0").contains("--top: "));
+    assert!(desk.refused("eval m.model train.txt --bootstrap 1").contains("--bootstrap: "));
+    assert!(desk.refused("explain m.model 1:1 --label 20").contains("label: \"20\""));
+    assert!(desk.refused("explain m.model 1:x").contains("the example"));
 }
 
 #[test]
@@ -165,9 +162,9 @@ fn places_that_cannot_be_written() {
     std::fs::create_dir(desk.path("dir")).unwrap();
     desk.write("weights.txt", "1\n".repeat(C));
     let commands = [
-        "train train.txt --no-tune --label-weights weights.txt",
-        "predict m.rmb train.txt",
-        "add-label m.rmb train.txt --name new",
+        "train train.txt --label-weights weights.txt",
+        "predict m.model train.txt",
+        "add-label m.model train.txt --name new",
     ];
     for command in commands {
         for (output, part) in [("no/out", "does not exist"), ("dir", "is a directory"), ("train.txt", "also an input")]
@@ -177,7 +174,7 @@ fn places_that_cannot_be_written() {
         }
     }
     assert!(desk.refused(&format!("{} -o weights.txt", commands[0])).contains("also an input"));
-    assert!(desk.refused("train train.txt --no-tune -o -").contains("--output: "));
+    assert!(desk.refused("train train.txt -o -").contains("--output: "));
     assert!(desk.refused("train missing.txt -o no/out").contains("does not exist"));
 }
 
@@ -185,13 +182,13 @@ fn places_that_cannot_be_written() {
 fn files_of_labels_and_weights() {
     let desk = Desk::with_model();
     desk.write("labels.list", "3\n\nred\n");
-    let sentence = desk.refused("predict m.rmb train.txt --labels labels.list");
+    let sentence = desk.refused("predict m.model train.txt --labels labels.list");
     assert!(sentence.contains("labels.list:3:") && sentence.contains("\"red\""), "{sentence}");
     desk.write("labels.list", " \n");
-    assert!(desk.refused("predict m.rmb train.txt --labels labels.list").contains("names no label"));
-    assert!(desk.refused("predict m.rmb train.txt --labels missing").contains("missing"));
+    assert!(desk.refused("predict m.model train.txt --labels labels.list").contains("names no label"));
+    assert!(desk.refused("predict m.model train.txt --labels missing").contains("missing"));
 
-    let train = "train train.txt --no-tune --label-weights weights.txt -o x.rmb";
+    let train = "train train.txt --label-weights weights.txt -o x.model";
     desk.write("weights.txt", "1\n".repeat(C - 1));
     assert!(desk.refused(train).contains("--label-weights: give one for each of the 20 labels"));
     for bad in ["-1", "nan", "heavy", ""] {
@@ -209,18 +206,18 @@ fn data_that_no_model_can_be_made_of() {
     let desk = Desk::new();
     desk.write("train.txt", "3 4 2\n 0:1\n 1:1\n 2:1\n");
     for head in ["auto", "ls", "lr", "ilr"] {
-        let sentence = desk.refused(&format!("train train.txt --no-tune --head {head} -o x.rmb"));
+        let sentence = desk.refused(&format!("train train.txt --head {head} -o x.model"));
         assert!(sentence.contains("label"), "{head}: {sentence}");
     }
     desk.write("train.csv", "text,labels\nsome words,\nother words,\n");
-    assert!(desk.refused("train train.csv --text -o x.rmb").contains("train.csv: no record has a label"));
+    assert!(desk.refused("train train.csv --text -o x.model").contains("train.csv: no record has a label"));
     desk.write("train.txt", "4 4 2\n0 \n1 \n0 \n1 \n");
-    assert!(desk.refused("train train.txt --no-tune -o x.rmb").contains("train.txt: no example has a feature"));
+    assert!(desk.refused("train train.txt -o x.model").contains("train.txt: no example has a feature"));
     desk.write("train.csv", "text,labels\n".to_owned() + &"some words,\"a\nb\"\n".repeat(9));
-    assert!(desk.refused("train train.csv --text -o x.rmb").contains("contains the end of a line"));
-    assert!(desk.refused("train train.csv --text --header=false -o x.rmb").contains("--text-column: "));
+    assert!(desk.refused("train train.csv --text -o x.model").contains("contains the end of a line"));
+    assert!(desk.refused("train train.csv --text --header=false -o x.model").contains("--text-column: "));
     desk.write("train.csv", "body,labels\nsome words,a\n");
-    assert!(desk.refused("train train.csv --text -o x.rmb").contains("train.csv"));
+    assert!(desk.refused("train train.csv --text -o x.model").contains("train.csv"));
 }
 
 #[test]
@@ -228,8 +225,8 @@ fn bad_lines_are_named_and_keep_the_old_model() {
     let desk = Desk::new();
     desk.write("bad.txt", "2 3 2\n0 0:1\n1 1\n");
     desk.write("out", "old");
-    assert!(desk.refused("train bad.txt --no-tune -o out").contains("bad.txt:3:"));
+    assert!(desk.refused("train bad.txt -o out").contains("bad.txt:3:"));
     desk.write("bad.jsonl", "{\"text\": \"a\", \"labels\": [\"b\"]}\n{\"text\": 3}\n");
-    assert!(desk.refused("train bad.jsonl --text --no-tune -o out").contains("bad.jsonl:2:"));
+    assert!(desk.refused("train bad.jsonl --text -o out").contains("bad.jsonl:2:"));
     assert_eq!(desk.read("out"), b"old");
 }

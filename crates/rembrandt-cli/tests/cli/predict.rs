@@ -14,13 +14,13 @@ fn ranked(stdout: &str) -> Vec<Vec<(usize, f64)>> {
 #[test]
 fn formats_tell_the_same() {
     let desk = Desk::with_model();
-    let xmc = ranked(&desk.ok("predict m.rmb train.txt --format xmc").stdout);
+    let xmc = ranked(&desk.ok("predict m.model train.txt --format xmc").stdout);
     assert_eq!(xmc.len(), N);
     for row in &xmc {
         assert!(row.len() == 5 && row.windows(2).all(|w| w[0].1 >= w[1].1), "{row:?}");
     }
-    let tsv = desk.ok("predict m.rmb train.txt --format tsv").stdout;
-    let jsonl = objects(&desk.ok("predict m.rmb train.txt --format jsonl").stdout);
+    let tsv = desk.ok("predict m.model train.txt --format tsv").stdout;
+    let jsonl = objects(&desk.ok("predict m.model train.txt --format jsonl").stdout);
     assert_eq!((tsv.lines().count(), jsonl.len()), (N, N));
     for ((row, line), object) in xmc.iter().zip(tsv.lines()).zip(&jsonl) {
         let fields: Vec<&str> = line.split('\t').collect();
@@ -43,10 +43,10 @@ fn formats_tell_the_same() {
 #[test]
 fn top_and_threshold_leave_labels_out() {
     let desk = Desk::with_model();
-    let all = ranked(&desk.ok("predict m.rmb train.txt --format xmc --top 20").stdout);
-    let top = ranked(&desk.ok("predict m.rmb train.txt --format xmc --top 2").stdout);
-    let fixed = ranked(&desk.ok("predict m.rmb train.txt --format xmc --top 20 --threshold 0.3").stdout);
-    let auto = ranked(&desk.ok("predict m.rmb train.txt --format xmc --top 20 --threshold auto").stdout);
+    let all = ranked(&desk.ok("predict m.model train.txt --format xmc --top 20").stdout);
+    let top = ranked(&desk.ok("predict m.model train.txt --format xmc --top 2").stdout);
+    let fixed = ranked(&desk.ok("predict m.model train.txt --format xmc --top 20 --threshold 0.3").stdout);
+    let auto = ranked(&desk.ok("predict m.model train.txt --format xmc --top 20 --threshold auto").stdout);
     for (i, row) in all.iter().enumerate() {
         assert_eq!(row.len(), 20);
         assert_eq!(top[i], row[..2]);
@@ -56,15 +56,15 @@ fn top_and_threshold_leave_labels_out() {
     }
     let kept = auto.iter().map(Vec::len).sum::<usize>();
     assert!(kept > N && kept < 4 * N, "{kept} labels for {N} examples");
-    assert_eq!(ranked(&desk.ok("predict m.rmb train.txt --format xmc --threshold 1").stdout).len(), N);
+    assert_eq!(ranked(&desk.ok("predict m.model train.txt --format xmc --threshold 1").stdout).len(), N);
 }
 
 #[test]
 fn labels_can_be_chosen() {
     let desk = Desk::with_model();
     desk.write("some.txt", "3\n\n 5 \n3\n11\n");
-    let some = ranked(&desk.ok("predict m.rmb train.txt --format xmc --labels some.txt --top 20").stdout);
-    let all = ranked(&desk.ok("predict m.rmb train.txt --format xmc --top 20").stdout);
+    let some = ranked(&desk.ok("predict m.model train.txt --format xmc --labels some.txt --top 20").stdout);
+    let all = ranked(&desk.ok("predict m.model train.txt --format xmc --top 20").stdout);
     for (some, all) in some.iter().zip(&all) {
         let expected: Vec<_> = all.iter().filter(|(label, _)| [3, 5, 11].contains(label)).copied().collect();
         assert_eq!(*some, expected);
@@ -74,9 +74,9 @@ fn labels_can_be_chosen() {
 #[test]
 fn the_same_for_any_threads() {
     let desk = Desk::with_model();
-    let expected = desk.ok("predict m.rmb train.txt --format jsonl --top 20").stdout;
+    let expected = desk.ok("predict m.model train.txt --format jsonl --top 20").stdout;
     for threads in [1, 2, 5] {
-        let found = desk.ok(&format!("predict m.rmb train.txt --format jsonl --top 20 --threads {threads}")).stdout;
+        let found = desk.ok(&format!("predict m.model train.txt --format jsonl --top 20 --threads {threads}")).stdout;
         assert!(found == expected, "{threads} threads");
     }
 }
@@ -84,19 +84,19 @@ fn the_same_for_any_threads() {
 #[test]
 fn files_appear_whole_and_inputs_are_safe() {
     let desk = Desk::with_model();
-    let expected = desk.ok("predict m.rmb train.txt").stdout;
-    let outcome = desk.ok("predict m.rmb train.txt -o out.tsv");
+    let expected = desk.ok("predict m.model train.txt").stdout;
+    let outcome = desk.ok("predict m.model train.txt -o out.tsv");
     assert_eq!(outcome.stdout, "");
     assert_eq!(desk.text("out.tsv"), expected);
-    assert_eq!(desk.ok("predict m.rmb train.txt -o -").stdout, expected);
+    assert_eq!(desk.ok("predict m.model train.txt -o -").stdout, expected);
     desk.write("some.txt", "1\n");
-    for input in ["m.rmb", "train.txt", "./train.txt", "some.txt"] {
-        let sentence = desk.refused(&format!("predict m.rmb train.txt --labels some.txt -o {input}"));
+    for input in ["m.model", "train.txt", "./train.txt", "some.txt"] {
+        let sentence = desk.refused(&format!("predict m.model train.txt --labels some.txt -o {input}"));
         assert!(sentence.contains("is also an input"), "{sentence}");
     }
     // A line that cannot be read after many that can.
     desk.write("bad.txt", xmc().replacen("300 60 20", "301 60 20", 1) + "1 1:x\n");
-    let sentence = desk.refused("predict m.rmb bad.txt -o out.tsv");
+    let sentence = desk.refused("predict m.model bad.txt -o out.tsv");
     assert!(sentence.contains("bad.txt:302:"), "{sentence}");
     assert_eq!(desk.text("out.tsv"), expected);
 }
@@ -106,17 +106,17 @@ fn unknown_features_and_labels_do_not_disturb() {
     let desk = Desk::with_model();
     let predict = |content: &str| {
         desk.write("new.txt", content);
-        desk.ok("predict m.rmb new.txt").stdout
+        desk.ok("predict m.model new.txt").stdout
     };
     let expected = predict("1 60 20\n3 9:1 10:1 11:1\n");
     assert_eq!(predict("1 100 20\n3 9:1 10:1 11:1 99:7\n"), expected);
     assert_eq!(predict("1 60 20\n 9:1 10:1 11:1\n"), expected, "without labels");
     assert_eq!(predict("1 60 50\n49 9:1 10:1 11:1\n"), expected, "another label");
     desk.write("new.txt", " 9:1 10:1 11:1\n");
-    assert_eq!(desk.ok("predict m.rmb new.txt --input-format xmc").stdout, expected, "without a header");
+    assert_eq!(desk.ok("predict m.model new.txt --input-format xmc").stdout, expected, "without a header");
     desk.write("new.txt", "3 9:1 10:1 11:1\n");
-    assert_eq!(desk.ok("predict m.rmb new.txt --input-format svmlight").stdout, expected, "svmlight");
-    let outcome = desk.run_with_input("predict m.rmb -", b"1 60 20\n 9:1 10:1 11:1\n".to_vec());
+    assert_eq!(desk.ok("predict m.model new.txt --input-format svmlight").stdout, expected, "svmlight");
+    let outcome = desk.run_with_input("predict m.model -", b"1 60 20\n 9:1 10:1 11:1\n".to_vec());
     assert_eq!(outcome.stdout, expected);
 }
 
@@ -124,7 +124,7 @@ fn unknown_features_and_labels_do_not_disturb() {
 fn cache_files_are_read_too() {
     let desk = Desk::with_model();
     desk.ok("convert train.txt -o data.rmb");
-    assert!(desk.ok("predict m.rmb data.rmb").stdout == desk.ok("predict m.rmb train.txt").stdout);
+    assert!(desk.ok("predict m.model data.rmb").stdout == desk.ok("predict m.model train.txt").stdout);
 }
 
 #[test]
@@ -135,18 +135,18 @@ fn words_are_found_by_name() {
         text.push_str(["red |f rose:1 wine\n", "blue |f sky sea:2\n", "green |f leaf grass\n"][i % 3]);
     }
     desk.write("train.vw", text);
-    desk.ok("train train.vw --no-tune -o m.rmb");
+    desk.ok("train train.vw -o m.model");
     desk.write("new.vw", "|f grass unheard:3 leaf\nbrown |f sea\n|f unheard\n");
-    let tsv = desk.ok("predict m.rmb new.vw --top 1").stdout;
+    let tsv = desk.ok("predict m.model new.vw --top 1").stdout;
     let labels: Vec<&str> = tsv.lines().map(|line| line.split('\t').next().unwrap()).collect();
     assert_eq!(labels, ["green", "blue", "red"], "the last has no known feature");
-    let xmc = desk.ok("predict m.rmb new.vw --top 1 --format xmc").stdout;
+    let xmc = desk.ok("predict m.model new.vw --top 1 --format xmc").stdout;
     assert!(xmc.starts_with("green:"), "{xmc}");
     // Words that look like numbers are read as such only when asked for.
     desk.write("new.vw", "4 |f sea\n");
-    assert!(desk.refused("predict m.rmb new.vw").contains("--ids words"));
-    assert!(desk.ok("predict m.rmb new.vw --ids words").stdout.starts_with("blue\t"));
-    let scores = desk.json("eval m.rmb train.vw --json");
+    assert!(desk.refused("predict m.model new.vw").contains("--ids words"));
+    assert!(desk.ok("predict m.model new.vw --ids words").stdout.starts_with("blue\t"));
+    let scores = desk.json("eval m.model train.vw --json");
     assert_eq!((scores["p@1"].as_f64(), scores["error"].as_f64()), (Some(1.0), Some(0.0)));
 }
 
@@ -155,7 +155,7 @@ fn names_that_a_format_cannot_hold_are_refused() {
     let desk = Desk::new();
     let line = |label: &str, text: &str| format!("{{\"text\": \"{text}\", \"labels\": [\"{label}\"]}}\n");
     desk.write("train.jsonl", [line("green tea", "leaf kettle"), line("coffee", "bean roast")].concat().repeat(10));
-    desk.ok("train train.jsonl --text --no-tune -o m.rmb");
-    assert!(desk.refused("predict m.rmb train.jsonl --format xmc").contains("\"green tea\" has a space"));
-    assert!(desk.ok("predict m.rmb train.jsonl --top 1").stdout.starts_with("green tea\t"));
+    desk.ok("train train.jsonl --text -o m.model");
+    assert!(desk.refused("predict m.model train.jsonl --format xmc").contains("\"green tea\" has a space"));
+    assert!(desk.ok("predict m.model train.jsonl --top 1").stdout.starts_with("green tea\t"));
 }

@@ -36,9 +36,9 @@ fn for_any_panel() {
 #[test]
 fn for_the_cache_itself() {
     let desk = Desk::with_data();
-    desk.ok("convert train.txt -o a.rmb --threads 1");
-    desk.ok("convert train.txt -o b.rmb --threads 5");
-    assert_eq!(desk.read("a.rmb"), desk.read("b.rmb"));
+    desk.ok("convert train.txt -o a.model --threads 1");
+    desk.ok("convert train.txt -o b.model --threads 5");
+    assert_eq!(desk.read("a.model"), desk.read("b.model"));
 }
 
 #[test]

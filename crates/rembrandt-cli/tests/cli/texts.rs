@@ -17,33 +17,33 @@ fn all_formats_make_the_same_model() {
     desk.write("a.tsv", tsv(&records));
     desk.write("a.csv", csv(&records));
     desk.write("a.jsonl", jsonl(&records));
-    desk.ok("train a.tsv --text --no-tune -o m.rmb");
+    desk.ok("train a.tsv --text -o m.model");
     for (file, threads) in [("a.csv", 1), ("a.jsonl", 2), ("a.tsv", 5)] {
-        desk.ok(&format!("train {file} --text --no-tune --threads {threads} -o again.rmb"));
-        assert!(desk.read("m.rmb") == desk.read("again.rmb"), "{file}");
+        desk.ok(&format!("train {file} --text --threads {threads} -o again.model"));
+        assert!(desk.read("m.model") == desk.read("again.model"), "{file}");
     }
     let lines: String = records.iter().map(|(text, _)| format!("{text}\n")).collect();
-    let expected = desk.run_with_input("predict m.rmb - --input-format lines", lines.into());
+    let expected = desk.run_with_input("predict m.model - --input-format lines", lines.into());
     assert_eq!((expected.code, expected.stdout.lines().count()), (0, records.len()), "{}", expected.stderr);
-    for line in ["predict m.rmb a.tsv", "predict m.rmb a.csv", "predict m.rmb a.jsonl --input-format jsonl"] {
+    for line in ["predict m.model a.tsv", "predict m.model a.csv", "predict m.model a.jsonl --input-format jsonl"] {
         assert_eq!(desk.ok(line).stdout, expected.stdout, "{line}");
     }
-    let outcome = desk.run_with_input("predict m.rmb -", jsonl(&records).into());
+    let outcome = desk.run_with_input("predict m.model -", jsonl(&records).into());
     assert_eq!(outcome.stdout, expected.stdout);
 }
 
 #[test]
 fn names_come_out() {
     let desk = Desk::with_text_model();
-    assert_eq!(best(&desk, "m.rmb", "a leaf\nROAST!\ncellar, grape\n"), ["tea", "coffee", "wine"]);
-    let outcome = desk.run_with_input("predict m.rmb - --input-format lines --top 1", "kettle\n".into());
+    assert_eq!(best(&desk, "m.model", "a leaf\nROAST!\ncellar, grape\n"), ["tea", "coffee", "wine"]);
+    let outcome = desk.run_with_input("predict m.model - --input-format lines --top 1", "kettle\n".into());
     assert!(outcome.stdout.starts_with("tea\t0."), "{}", outcome.stdout);
 }
 
 #[test]
 fn texts_without_known_words_get_the_frequencies() {
     let desk = Desk::with_text_model();
-    let outcome = desk.run_with_input("predict m.rmb - --input-format lines --format jsonl", "\nunheard of\n".into());
+    let outcome = desk.run_with_input("predict m.model - --input-format lines --format jsonl", "\nunheard of\n".into());
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
     let expected = [("tea", 0.5), ("coffee", 1.0 / 3.0), ("wine", 1.0 / 6.0), ("milk", 0.1)];
     let rows = objects(&outcome.stdout);
@@ -70,19 +70,19 @@ fn rules_for_texts_are_options() {
         ("--max-features 9 --min-df 3 --max-df 0.9 --min-length 3", "tf-idf"),
     ];
     for (options, part) in cases {
-        desk.ok(&format!("train train.csv --text --no-tune {options} -o m.rmb"));
-        let text = desk.ok("inspect m.rmb").stdout;
+        desk.ok(&format!("train train.csv --text {options} -o m.model"));
+        let text = desk.ok("inspect m.model").stdout;
         assert!(text.contains("texts, fitted to 120 texts") && text.contains(part), "{part:?} is not in {text}");
-        assert_eq!(best(&desk, "m.rmb", "leaf kettle\nbean roast\n"), ["tea", "coffee"], "{options}");
+        assert_eq!(best(&desk, "m.model", "leaf kettle\nbean roast\n"), ["tea", "coffee"], "{options}");
     }
     // Parts of words are known where the words are not.
-    desk.ok("train train.csv --text --no-tune --char-ngrams 3-4 -o m.rmb");
-    assert_eq!(best(&desk, "m.rmb", "kettles\nroasted\n"), ["tea", "coffee"]);
-    let json = desk.json("train train.csv --text --no-tune --hash-bits 7 -o m.rmb --json");
+    desk.ok("train train.csv --text --char-ngrams 3-4 -o m.model");
+    assert_eq!(best(&desk, "m.model", "kettles\nroasted\n"), ["tea", "coffee"]);
+    let json = desk.json("train train.csv --text --hash-bits 7 -o m.model --json");
     assert_eq!(json["d"], 128);
-    assert_eq!(desk.json("inspect m.rmb --json")["preprocessing"]["params"]["hashing"]["bits"], 7);
-    assert!(desk.refused("train train.csv --text --hash-bits 31 -o x.rmb").contains("--hash-bits: "));
-    assert!(desk.refused("train train.csv --text --word-ngrams 3-2 -o x.rmb").contains("--word-ngrams: "));
+    assert_eq!(desk.json("inspect m.model --json")["preprocessing"]["params"]["hashing"]["bits"], 7);
+    assert!(desk.refused("train train.csv --text --hash-bits 31 -o x.model").contains("--hash-bits: "));
+    assert!(desk.refused("train train.csv --text --word-ngrams 3-2 -o x.model").contains("--word-ngrams: "));
 }
 
 #[test]
@@ -90,13 +90,13 @@ fn columns_and_separators_are_options() {
     let desk = Desk::new();
     let records = texts();
     desk.write("a.csv", csv(&records));
-    desk.ok("train a.csv --text --no-tune -o a.rmb");
+    desk.ok("train a.csv --text -o a.model");
     let line = |(text, labels): &(String, Vec<&str>)| format!("{}\t{text}\n", labels.join(";"));
     desk.write("b.tsv", records.iter().map(line).collect::<String>());
     let columns = "--text-column 2 --labels-column 1 --label-separator ;";
-    desk.ok(&format!("train b.tsv --text --no-tune {columns} -o b.rmb"));
-    assert!(desk.read("a.rmb") == desk.read("b.rmb"));
-    let scores = desk.json(&format!("eval b.rmb b.tsv {columns} --json"));
+    desk.ok(&format!("train b.tsv --text {columns} -o b.model"));
+    assert!(desk.read("a.model") == desk.read("b.model"));
+    let scores = desk.json(&format!("eval b.model b.tsv {columns} --json"));
     assert!(scores["p@1"].as_f64() > Some(0.9), "{scores}");
 }
 
@@ -107,7 +107,7 @@ fn unknown_labels_of_a_test_file_are_misses() {
     desk.write("half.jsonl", "{\"text\": \"leaf kettle\", \"labels\": [\"tea\", \"beer\"]}\n");
     desk.write("none.jsonl", "{\"text\": \"leaf kettle\", \"labels\": [\"beer\", \"ale\"]}\n");
     for (file, precision, recall) in [("known", 1.0, 1.0), ("half", 1.0, 0.5), ("none", 0.0, 0.0)] {
-        let scores = desk.json(&format!("eval m.rmb {file}.jsonl --json"));
+        let scores = desk.json(&format!("eval m.model {file}.jsonl --json"));
         assert_eq!((scores["p@1"].as_f64(), scores["r@1"].as_f64()), (Some(precision), Some(recall)), "{file}");
     }
 }

@@ -7,7 +7,7 @@ use crate::common::{C, Desk, N, objects, predicted, xmc};
 #[test]
 fn json_tells_what_was_made() {
     let desk = Desk::with_data();
-    let json = desk.json("train train.txt --no-tune -o m.rmb --json");
+    let json = desk.json("train train.txt -o m.model --json");
     for key in ["n", "d", "c", "nnz", "k", "ridge", "head", "head_ridge", "blend", "random_features", "folds"] {
         assert!(json.get(key).is_some(), "{key} is not in {json}");
     }
@@ -20,25 +20,25 @@ fn json_tells_what_was_made() {
     assert!(json["held_out"]["p@1"].as_f64() > Some(0.7), "{json}");
     assert_eq!(json["tried"].as_array().unwrap().len(), 1);
     assert_eq!(json["cut_short"], false);
-    assert_eq!(json["model_bytes"].as_u64(), Some(desk.read("m.rmb").len() as u64));
-    assert_eq!(json["output"], "m.rmb");
+    assert_eq!(json["model_bytes"].as_u64(), Some(desk.read("m.model").len() as u64));
+    assert_eq!(json["output"], "m.model");
     for stage in ["read", "tuning", "embedding", "head", "total"] {
         assert!(json["seconds"][stage].as_f64() >= Some(0.0), "{stage} is not in {json}");
     }
     #[cfg(target_os = "linux")]
     assert!(json["peak_memory_mb"].as_f64() > Some(1.0));
-    assert_eq!(desk.files(), ["m.rmb", "train.txt"]);
+    assert_eq!(desk.files(), ["m.model", "train.txt"]);
 }
 
 #[test]
 fn people_get_a_summary_and_a_note_or_nothing() {
     let desk = Desk::with_data();
-    let outcome = desk.ok("train train.txt --no-tune -o m.rmb");
-    for part in ["300 examples", "20 dimensions", "independent labels", "held out", "wrote", "m.rmb"] {
+    let outcome = desk.ok("train train.txt -o m.model");
+    for part in ["300 examples", "20 dimensions", "independent labels", "held out", "wrote", "m.model"] {
         assert!(outcome.stdout.contains(part), "{part:?} is not in {}", outcome.stdout);
     }
     assert!(outcome.stderr.starts_with("note: about "), "{}", outcome.stderr);
-    let quiet = desk.ok("train train.txt --no-tune -o m.rmb -q");
+    let quiet = desk.ok("train train.txt -o m.model -q");
     assert_eq!((quiet.stdout, quiet.stderr), (String::new(), String::new()));
 }
 
@@ -46,7 +46,7 @@ fn people_get_a_summary_and_a_note_or_nothing() {
 fn options_reach_the_model() {
     let desk = Desk::with_data();
     let features = |kernel: &str, quasi: bool, bandwidth: f64| json!({"kernel": kernel, "quasi": quasi, "count": 50, "bandwidth": bandwidth, "seed": 1});
-    let cases: [(&str, &str, Value); 15] = [
+    let cases: [(&str, &str, Value); 13] = [
         ("--head ls", "head", json!("least-squares")),
         ("--head ls", "head_ridge", Value::Null),
         ("--head lr", "head", json!("softmax")),
@@ -54,8 +54,6 @@ fn options_reach_the_model() {
         ("-k 7", "k", json!(7)),
         ("--ridge 2", "ridge", json!(2.0)),
         ("--head-ridge 3", "head_ridge", json!(3.0)),
-        ("--blend 1.5", "blend", json!(1.5)),
-        ("--evidence 2.5", "evidence", json!(2.5)),
         ("--random-features gaussian:50", "random_features", features("gaussian", false, 4.0)),
         ("--random-features cauchy:50 --bandwidth 2", "random_features", features("cauchy", false, 2.0)),
         ("--random-features quasi-matern3:50", "random_features", features("matern3", true, 4.0)),
@@ -64,11 +62,9 @@ fn options_reach_the_model() {
         ("--folds 5", "folds", json!(5)),
     ];
     for (options, key, expected) in cases {
-        let json = desk.json(&format!("train train.txt --no-tune -o m.rmb --json {options}"));
+        let json = desk.json(&format!("train train.txt -o m.model --json {options}"));
         assert_eq!(json[key], expected, "{options}");
-        let detail = &json["evidence_detail"];
-        assert_eq!(detail["gain"], if key == "evidence" { expected } else { Value::Null }, "{options}");
-        let hits = desk.json("eval m.rmb train.txt --json --bootstrap 0");
+        let hits = desk.json("eval m.model train.txt --json --bootstrap 0");
         assert!(hits["p@1"].as_f64() > Some(0.7), "{options}: {hits}");
     }
 }
@@ -77,46 +73,46 @@ fn options_reach_the_model() {
 fn tuning_tries_several_settings_and_stops_in_time() {
     let desk = Desk::with_data();
     // A ridge of the head spares the search for random features.
-    let json = desk.json("train train.txt -o m.rmb -k 10 --head-ridge 16 --json");
+    let json = desk.json("train train.txt -o m.model -k 10 --head-ridge 16 --tune 10m --json");
     let tried = json["tried"].as_array().unwrap();
     assert!(tried.len() > 1 && json["cut_short"] == false, "{json}");
     assert!(tried.iter().all(|t| t["k"] == 10 && t["head_ridge"] == 16.0), "{json}");
     assert!(tried.iter().any(|t| t["ridge"] == json["ridge"]), "{json}");
-    let outcome = desk.ok("train train.txt -o m.rmb --budget 0s --json");
+    let outcome = desk.ok("train train.txt -o m.model --tune 0s --json");
     assert!(outcome.stdout.contains("\"cut_short\":true"), "{}", outcome.stdout);
-    assert!(outcome.stderr.contains("--budget gives it more"), "{}", outcome.stderr);
-    assert_eq!(desk.json("inspect m.rmb --json")["report"]["cut_short"], true);
+    assert!(outcome.stderr.contains("a longer --tune gives it more"), "{}", outcome.stderr);
+    assert_eq!(desk.json("inspect m.model --json")["report"]["cut_short"], true);
 }
 
 #[test]
-fn fast_is_a_start_too() {
+fn nothing_is_searched_for_unless_asked() {
     let desk = Desk::with_data();
     // Of few examples the usual head is as fast, and all labels have their dimension.
-    let json = desk.json("train train.txt --fast -o m.rmb --json");
+    let json = desk.json("train train.txt -o m.model --json");
     assert_eq!((&json["head"], &json["k"], &json["cut_short"]), (&json!("independent"), &json!(C), &json!(false)));
-    assert_eq!(desk.json("train train.txt --fast -k 4 -o m.rmb --json")["k"], 4);
-    assert_eq!(desk.json("train train.txt --fast --head ls -o m.rmb --json")["head"], "least-squares");
+    assert_eq!(json["tried"].as_array().unwrap().len(), 1, "{json}");
+    assert_eq!(desk.json("train train.txt -k 4 -o m.model --json")["k"], 4);
+    assert_eq!(desk.json("train train.txt --head ls -o m.model --json")["head"], "least-squares");
     // Random where labels are many times as many.
-    let spread = |options: &str| {
-        desk.json(&format!("train train.txt --fast {options} -o m.rmb --json"));
-        desk.json("inspect m.rmb --json")["params"]["embedding"]["spread"].as_f64()
+    let random = |options: &str| {
+        desk.json(&format!("train train.txt {options} -o m.model --json"));
+        desk.json("inspect m.model --json")["params"]["embedding"]["random_fraction"].as_f64()
     };
-    assert_eq!((spread("-k 5"), spread("-k 6"), spread("-k 5 --spread 0.5")), (Some(1.0), Some(0.0), Some(0.5)));
-    for other in ["--method cs", "--method fastxml", "--solver paper"] {
-        let sentence = desk.refused(&format!("train train.txt --fast {other} -o x.rmb"));
-        assert!(sentence.contains("--fast"), "{other}: {sentence}");
-    }
+    assert_eq!(
+        (random("-k 5"), random("-k 6"), random("-k 5 --random-fraction 0.5")),
+        (Some(1.0), Some(0.0), Some(0.5))
+    );
 }
 
 #[test]
 fn presets_are_a_start() {
     let desk = Desk::with_data();
     for preset in ["aloi", "mulan", "lshtc --scale-rows none"] {
-        let json = desk.json(&format!("train train.txt --no-tune --preset {preset} -o m.rmb --json"));
+        let json = desk.json(&format!("train train.txt --preset {preset} -o m.model --json"));
         assert_eq!(json["k"], C, "{preset}");
     }
-    assert_eq!(desk.json("train train.txt --no-tune --preset aloi -k 4 -o m.rmb --json")["k"], 4);
-    assert!(desk.refused("train train.txt --preset lshtc -o x.rmb").starts_with("error: --preset: divides rows"));
+    assert_eq!(desk.json("train train.txt --preset aloi -k 4 -o m.model --json")["k"], 4);
+    assert!(desk.refused("train train.txt --preset lshtc -o x.model").starts_with("error: --preset: divides rows"));
 }
 
 /// Labels 0 to 3 are frequent, the others are not.
@@ -137,16 +133,16 @@ fn skewed() -> String {
 fn propensities_lift_rare_labels() {
     let desk = Desk::new();
     desk.write("train.txt", skewed());
-    desk.ok("train train.txt --no-tune -o plain.rmb");
-    desk.ok("train train.txt --no-tune --propensity -o lifted.rmb");
-    desk.ok("train train.txt --no-tune --propensity=0.55,1.5 -o again.rmb");
-    assert!(desk.read("lifted.rmb") == desk.read("again.rmb"), "other is the default");
+    desk.ok("train train.txt -o plain.model");
+    desk.ok("train train.txt --propensity -o lifted.model");
+    desk.ok("train train.txt --propensity=0.55,1.5 -o again.model");
+    assert!(desk.read("lifted.model") == desk.read("again.model"), "other is the default");
     let frequent = |model: &str| {
         let outcome = desk.ok(&format!("predict {model} train.txt --top 3 --format jsonl"));
         let labels = objects(&outcome.stdout).iter().flat_map(predicted).collect::<Vec<_>>();
         labels.iter().filter(|(label, _)| label.parse::<usize>().unwrap() < 4).count()
     };
-    let (plain, lifted) = (frequent("plain.rmb"), frequent("lifted.rmb"));
+    let (plain, lifted) = (frequent("plain.model"), frequent("lifted.model"));
     assert!(lifted < plain, "{lifted} of the frequent labels, {plain} without propensities");
 }
 
@@ -154,8 +150,8 @@ fn propensities_lift_rare_labels() {
 fn label_weights_count() {
     let desk = Desk::with_data();
     let predictions = |options: &str| {
-        desk.ok(&format!("train train.txt --no-tune {options} -o m.rmb"));
-        desk.ok("predict m.rmb train.txt").stdout
+        desk.ok(&format!("train train.txt {options} -o m.model"));
+        desk.ok("predict m.model train.txt").stdout
     };
     desk.write("ones.txt", "1\n".repeat(C));
     desk.write("more.txt", "1\n".repeat(C - 1) + "0.01\n");
@@ -167,18 +163,19 @@ fn label_weights_count() {
 #[test]
 fn compact_models_are_half_as_large_and_nearly_as_good() {
     let desk = Desk::with_model();
-    let full = desk.json("inspect m.rmb --json");
-    let json = desk.json("train train.txt --no-tune --compact -o c.rmb --json");
+    let full = desk.json("inspect m.model --json");
+    let json = desk.json("train train.txt --compact -o c.model --json");
     assert!(json["model_bytes"].as_u64() < full["bytes"].as_u64());
     assert_eq!(
-        (full["precision"].as_str(), &desk.json("inspect c.rmb --json")["precision"]),
+        (full["precision"].as_str(), &desk.json("inspect c.model --json")["precision"]),
         (Some("f32"), &json!("bf16"))
     );
     let best = |model: &str| {
         let outcome = desk.ok(&format!("predict {model} train.txt --top 1 --format jsonl"));
         objects(&outcome.stdout).iter().map(|o| predicted(o).remove(0)).collect::<Vec<_>>()
     };
-    let near = best("m.rmb").iter().zip(best("c.rmb")).filter(|(a, b)| a.0 == b.0 && (a.1 - b.1).abs() < 0.05).count();
+    let near =
+        best("m.model").iter().zip(best("c.model")).filter(|(a, b)| a.0 == b.0 && (a.1 - b.1).abs() < 0.05).count();
     assert!(near > N * 9 / 10, "{near} of {N} are alike");
 }
 
@@ -195,20 +192,20 @@ fn weighing_is_part_of_the_model() {
     };
     desk.write("doubled.txt", doubled(&xmc()));
     for (options, same) in [("", false), ("--tfidf", false), ("--normalize", true), ("--tfidf --normalize", true)] {
-        desk.ok(&format!("train train.txt --no-tune {options} -o m.rmb"));
-        let labels = |file: &str| desk.ok(&format!("predict m.rmb {file} --format xmc")).stdout;
+        desk.ok(&format!("train train.txt {options} -o m.model"));
+        let labels = |file: &str| desk.ok(&format!("predict m.model {file} --format xmc")).stdout;
         assert_eq!(labels("train.txt") == labels("doubled.txt"), same, "{options}");
     }
-    let json = desk.json("inspect m.rmb --json");
+    let json = desk.json("inspect m.model --json");
     assert_eq!(json["preprocessing"], json!({"kind": "sparse", "tfidf": true, "normalize": true}));
-    assert!(desk.ok("inspect m.rmb").stdout.contains("times idf, scaled to length 1"));
+    assert!(desk.ok("inspect m.model").stdout.contains("times idf, scaled to length 1"));
 }
 
 #[test]
 fn the_same_bytes_for_any_threads_from_text_and_cache() {
     let desk = Desk::with_data();
     desk.ok("convert train.txt -o data.rmb");
-    let options = ["--no-tune", "--no-tune --random-features cauchy:50", "-k 6 --head-ridge 16", "--no-tune --head lr"];
+    let options = ["--random-features cauchy:50", "-k 6 --head-ridge 16", "--head lr"];
     for options in options {
         desk.ok(&format!("train train.txt {options} --seed 3 -o first"));
         for (train, threads) in [("train.txt", 1), ("train.txt", 2), ("data.rmb", 5), ("train.txt", 5)] {
@@ -221,8 +218,8 @@ fn the_same_bytes_for_any_threads_from_text_and_cache() {
 #[test]
 fn inspect_tells_how_a_model_was_made() {
     let desk = Desk::with_data();
-    let train = desk.json("train train.txt --no-tune -k 9 --ridge 2 --compact -o m.rmb --json");
-    let json = desk.json("inspect m.rmb --json");
+    let train = desk.json("train train.txt -k 9 --ridge 2 --compact -o m.model --json");
+    let json = desk.json("inspect m.model --json");
     assert_eq!((json["kind"].as_str(), json["verified"].as_bool()), (Some("model"), Some(true)));
     for key in ["n", "d", "c", "k"] {
         assert_eq!(json[key], train[key], "{key}");
@@ -230,10 +227,10 @@ fn inspect_tells_how_a_model_was_made() {
     assert_eq!((&json["params"]["k"], &json["params"]["ridge"]), (&json!(9), &json!(2.0)));
     assert_eq!(json["report"]["held_out"], train["held_out"]);
     assert_eq!((json["added"].as_u64(), json["spectrum"].as_array().unwrap().len()), (Some(0), 9));
-    let text = desk.ok("inspect m.rmb").stdout;
+    let text = desk.ok("inspect m.model").stdout;
     for part in ["60 features, 20 labels, 9 dimensions", "300 examples", "bf16", "independent labels", "P@1", "ridge 2"]
     {
         assert!(text.contains(part), "{part:?} is not in {text}");
     }
-    assert!(desk.refused("inspect m.rmb --format xmc").contains("--format: is for text"));
+    assert!(desk.refused("inspect m.model --input-format xmc").contains("--input-format: is for text"));
 }

@@ -21,22 +21,22 @@ fn every_tree_trains_predicts_and_is_evaluated() {
         ("lomtree", multiclass()),
         ("label-tree", multiclass()),
     ] {
-        let json = desk.json(&format!("train train.txt --method {method} -o m.rmb --json -q"));
+        let json = desk.json(&format!("train train.txt --method {method} -o m.model --json -q"));
         assert_eq!(json["method"], method);
         assert!(json["trees"].is_object() && json["seconds"]["total"].as_f64() > Some(0.0), "{json}");
-        let hits = desk.json("eval m.rmb train.txt --json --bootstrap 0 -q");
+        let hits = desk.json("eval m.model train.txt --json --bootstrap 0 -q");
         assert!(hits["p@1"].as_f64() > Some(0.7), "{method}: {hits}");
-        for row in objects(&desk.ok("predict m.rmb train.txt --top 2 --format jsonl -q").stdout) {
+        for row in objects(&desk.ok("predict m.model train.txt --top 2 --format jsonl -q").stdout) {
             let labels = predicted(&row);
             assert!(labels.len() <= 2 && labels.is_sorted_by(|a, b| a.1 >= b.1), "{method}: {row}");
         }
-        assert_eq!(desk.json("inspect m.rmb --json")["k"], 0);
-        assert!(desk.ok("inspect m.rmb").stdout.contains(method));
+        assert_eq!(desk.json("inspect m.model --json")["k"], 0);
+        assert!(desk.ok("inspect m.model").stdout.contains(method));
         // The number of threads does not show.
         desk.ok(&format!("train train.txt --method {method} -o one.rmb -q --threads 1"));
         desk.ok(&format!("train train.txt --method {method} -o two.rmb -q --threads 2"));
         assert_eq!(desk.read("one.rmb"), desk.read("two.rmb"), "{method}");
-        assert_eq!(desk.read("one.rmb"), desk.read("m.rmb"), "{method}");
+        assert_eq!(desk.read("one.rmb"), desk.read("m.model"), "{method}");
         // But the seed does, where there is anything to draw.
         if method != "lpsr" {
             desk.ok(&format!("train train.txt --method {method} -o other.rmb -q --seed 9"));
@@ -49,18 +49,18 @@ fn every_tree_trains_predicts_and_is_evaluated() {
 fn trees_take_texts_and_weighed_rows() {
     let desk = Desk::new();
     desk.write("train.jsonl", jsonl(&texts()));
-    desk.ok("train train.jsonl --text --method fastxml --trees 5 -o m.rmb -q");
-    let found = desk.run_with_input("predict m.rmb - --input-format lines --top 1 -q", b"roast bean\n".to_vec());
+    desk.ok("train train.jsonl --text --method fastxml --trees 5 -o m.model -q");
+    let found = desk.run_with_input("predict m.model - --input-format lines --top 1 -q", b"roast bean\n".to_vec());
     assert!(found.stdout.starts_with("coffee"), "{}", found.stdout);
     let desk = Desk::with_data();
-    desk.ok("train train.txt --method lpsr --tfidf --normalize -o m.rmb -q");
-    assert!(desk.json("eval m.rmb train.txt --json -q")["p@1"].as_f64() > Some(0.6));
+    desk.ok("train train.txt --method lpsr --tfidf --normalize -o m.model -q");
+    assert!(desk.json("eval m.model train.txt --json -q")["p@1"].as_f64() > Some(0.6));
 }
 
 #[test]
 fn options_reach_the_trees() {
     let desk = Desk::with_data();
-    let trees = |options: &str| desk.json(&format!("train train.txt --method fastxml {options} -o m.rmb --json -q"));
+    let trees = |options: &str| desk.json(&format!("train train.txt --method fastxml {options} -o m.model --json -q"));
     let few = trees("--trees 3 --depth 1 --leaf-labels 2 --seed 4 --scale-rows length");
     assert_eq!((&few["trees"]["trees"], &few["trees"]["greatest_depth"]), (&3.into(), &1.into()), "{few}");
     assert_eq!((&few["params"]["seed"], &few["params"]["row_scale"]), (&4.into(), &"length".into()));
@@ -75,9 +75,9 @@ fn what_makes_no_sense_is_refused() {
         ("--method label-tree", "exactly one"),
         ("--method fastxml -k 5", "-k means nothing to fastxml"),
         ("--method fastxml --ridge 2", "--ridge means nothing to fastxml"),
-        ("--method fastxml --spread 1", "--spread means nothing to fastxml"),
+        ("--method fastxml --random-fraction 1", "--random-fraction means nothing to fastxml"),
         ("--method fastxml --head lr", "--head means nothing to fastxml"),
-        ("--method fastxml --no-tune", "--no-tune means nothing to fastxml"),
+        ("--method fastxml --tune 1m", "--tune means nothing to fastxml"),
         ("--method fastxml --compact", "--compact means nothing to fastxml"),
         ("--method lpsr --trees 4", "--trees means nothing to lpsr"),
         ("--method label-tree --depth 1 --branching 4", "--branching means nothing to label-tree with --depth 1"),
@@ -97,13 +97,13 @@ fn what_makes_no_sense_is_refused() {
         ("--method fastxml --tolerance inf", "finite"),
     ];
     for (options, expected) in cases {
-        let outcome = desk.run(&format!("train train.txt {options} -o m.rmb -q"));
+        let outcome = desk.run(&format!("train train.txt {options} -o m.model -q"));
         assert_eq!(outcome.code, 2, "{options}: {}", outcome.stderr);
         assert!(outcome.stderr.contains(expected), "{options}: {}", outcome.stderr);
-        assert!(!desk.path("m.rmb").exists());
+        assert!(!desk.path("m.model").exists());
     }
-    desk.ok("train train.txt --method fastxml --trees 2 -o m.rmb -q");
-    for line in ["explain m.rmb 0:1", "neighbors m.rmb 1", "add-label m.rmb train.txt --name new -o n.rmb"] {
+    desk.ok("train train.txt --method fastxml --trees 2 -o m.model -q");
+    for line in ["explain m.model 0:1", "neighbors m.model 1", "add-label m.model train.txt --name new -o n.model"] {
         assert!(desk.refused(line).contains("model of trees"), "{line}");
     }
 }

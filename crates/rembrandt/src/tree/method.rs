@@ -89,7 +89,7 @@ impl TreeParams {
         each!(TreeParams, self, params => params.memory(data))
     }
 
-    /// Whether a fit keeps pieces that another can go on from: a forest does, tree by tree. The others make one tree, and
+    /// Whether a fit keeps checkpoints that another can go on from: a forest does, tree by tree. The others make one tree, and
     /// nothing of it is finished before all of it is.
     pub fn keeps_checkpoints(&self) -> bool {
         matches!(self, TreeParams::Fastxml(_))

@@ -42,7 +42,7 @@ fn data(single: bool) -> Dataset {
 /// A computation that comes to some bytes.
 type Compute<'a> = Box<dyn Fn(&mut Run<'_>) -> Result<Vec<u8>> + 'a>;
 
-/// A computation, and a place for its pieces.
+/// A computation, and a place for its checkpoints.
 struct Job<'a> {
     folder: PathBuf,
     compute: Compute<'a>,
@@ -57,15 +57,15 @@ impl<'a> Job<'a> {
         Checkpoints::open(&self.folder, &json!({"data": 1})).unwrap()
     }
 
-    /// Runs with the pieces that are there, for `most` reports of progress; returns the result, if it came to one, and
+    /// Runs with the checkpoints that are there, for `most` reports of progress; returns the result, if it came to one, and
     /// the reports.
-    fn run(&self, pieces: Option<&Checkpoints>, most: usize) -> (Option<Vec<u8>>, usize) {
+    fn run(&self, checkpoints: Option<&Checkpoints>, most: usize) -> (Option<Vec<u8>>, usize) {
         let mut calls = 0;
         let mut run = Run::watched(|_| {
             calls += 1;
             calls <= most
         })
-        .with_checkpoints(pieces);
+        .with_checkpoints(checkpoints);
         let result = (self.compute)(&mut run);
         drop(run);
         match result {
@@ -80,27 +80,27 @@ impl<'a> Job<'a> {
         let (whole, calls) = self.run(None, usize::MAX);
         let whole = whole.unwrap();
         for stop in (0..calls).step_by(calls.div_ceil(stops).max(1)) {
-            let pieces = self.open();
-            assert_eq!(self.run(Some(&pieces), stop), (None, stop + 1), "stop {stop}");
-            drop(pieces);
-            let pieces = self.open();
-            let (again, rest) = self.run(Some(&pieces), usize::MAX);
+            let checkpoints = self.open();
+            assert_eq!(self.run(Some(&checkpoints), stop), (None, stop + 1), "stop {stop}");
+            drop(checkpoints);
+            let checkpoints = self.open();
+            let (again, rest) = self.run(Some(&checkpoints), usize::MAX);
             assert!(again.unwrap() == whole, "other bytes after stop {stop} of {calls}");
             assert!(stop + 1 + rest <= calls + lost, "stop {stop} of {calls}: {rest} were left");
-            pieces.remove().unwrap();
+            checkpoints.remove().unwrap();
         }
     }
 
-    /// Stops after every few reports, again and again: with pieces it comes to an end all the same.
+    /// Stops after every few reports, again and again: with checkpoints it comes to an end all the same.
     fn stop_again_and_again(&self, every: usize) {
         let (whole, calls) = self.run(None, usize::MAX);
         for _ in 0..=calls {
-            let pieces = self.open();
-            if let (Some(again), _) = self.run(Some(&pieces), every) {
+            let checkpoints = self.open();
+            if let (Some(again), _) = self.run(Some(&checkpoints), every) {
                 assert!(Some(again) == whole, "other bytes");
                 // What a search has tried must not be tried once more.
-                assert!(pieces.found() > 0);
-                return pieces.remove().unwrap();
+                assert!(checkpoints.found() > 0);
+                return checkpoints.remove().unwrap();
             }
         }
         panic!("no end after {calls} runs of {every} steps");
@@ -251,18 +251,18 @@ fn a_forest_keeps_its_trees() {
     let grow = |run: &mut Run<'_>| Ok(format!("{:?}", params.fit(&data, run)?.arrays()).into_bytes());
     let job = Job::new(desk.path(), grow);
     let whole = job.run(None, usize::MAX).0.unwrap();
-    let pieces = job.open();
-    assert!(job.run(Some(&pieces), usize::MAX).0.unwrap() == whole);
-    assert_eq!((pieces.len(), pieces.computed()), (6, 6));
-    drop(pieces);
+    let checkpoints = job.open();
+    assert!(job.run(Some(&checkpoints), usize::MAX).0.unwrap() == whole);
+    assert_eq!((checkpoints.len(), checkpoints.computed()), (6, 6));
+    drop(checkpoints);
     // As if it had been killed before the last two were there.
     for tree in [2, 5] {
-        std::fs::remove_file(job.folder.join(format!("tree-{tree}.piece"))).unwrap();
+        std::fs::remove_file(job.folder.join(format!("tree-{tree}.checkpoint"))).unwrap();
     }
-    let pieces = job.open();
-    assert!(job.run(Some(&pieces), usize::MAX).0.unwrap() == whole);
-    assert_eq!((pieces.found(), pieces.computed()), (4, 2));
-    pieces.remove().unwrap();
+    let checkpoints = job.open();
+    assert!(job.run(Some(&checkpoints), usize::MAX).0.unwrap() == whole);
+    assert_eq!((checkpoints.found(), checkpoints.computed()), (4, 2));
+    checkpoints.remove().unwrap();
 }
 
 #[test]

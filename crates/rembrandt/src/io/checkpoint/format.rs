@@ -1,6 +1,6 @@
-//! What a piece looks like: a mark of what it belongs to, the work it stands for, its content, and a checksum of all.
+//! What a checkpoint looks like: a mark of what it belongs to, the work it stands for, its content, and a checksum of all.
 //!
-//! Content goes straight from matrices to the file and back, so that keeping a piece takes no memory of its size.
+//! Content goes straight from matrices to the file and back, so that keeping a checkpoint takes no memory of its size.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
@@ -17,12 +17,12 @@ const MAGIC: &[u8; 8] = b"RMBPIECE";
 /// Magic, mark and work; and the checksum at the end.
 const AROUND: u64 = 24 + 8;
 
-/// Something that can be part of a piece.
+/// Something that can be part of a checkpoint.
 pub(crate) trait Store {
     fn store(&self, out: &mut Writer<'_>) -> io::Result<()>;
 }
 
-/// Something that can be read from a piece, as it was stored.
+/// Something that can be read from a checkpoint, as it was stored.
 pub(crate) trait Load: Sized {
     fn load(from: &mut Reader) -> io::Result<Self>;
 }
@@ -65,7 +65,7 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// Opens a piece that begins with `mark`.
+    /// Opens a checkpoint that begins with `mark`.
     pub fn open(file: File, mark: u64) -> io::Result<Reader> {
         let left = file.metadata()?.len().checked_sub(AROUND).ok_or(io::ErrorKind::UnexpectedEof)?;
         let file = BufReader::with_capacity(1 << 16, file);

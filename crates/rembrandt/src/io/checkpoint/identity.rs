@@ -1,4 +1,4 @@
-//! Which run the pieces are of: compared before any of them is believed.
+//! Which run the checkpoints are of: compared before any of them is believed.
 
 use std::path::Path;
 
@@ -6,14 +6,14 @@ use serde_json::{Map, Value, json};
 
 use crate::{Error, Result};
 
-/// Raised whenever pieces mean something else than before, though all parameters are the same.
+/// Raised whenever checkpoints mean something else than before, though all parameters are the same.
 const FORMAT: u32 = 5;
 /// Values longer than this are not shown.
 const SHOWN: usize = 40;
 
-/// What a caller says of a run, and the program that its pieces are of.
+/// What a caller says of a run, and the program that its checkpoints are of.
 pub(super) fn complete(identity: &Value) -> Value {
-    json!({"program": format!("{}, pieces {FORMAT}", env!("CARGO_PKG_VERSION")), "run": identity})
+    json!({"program": format!("{}, checkpoints {FORMAT}", env!("CARGO_PKG_VERSION")), "run": identity})
 }
 
 /// Refuses another run, in a sentence that says what differs.
@@ -26,11 +26,13 @@ pub(super) fn compare(folder: &Path, found: &Value, wanted: &Value) -> Result<()
         (then, now) if then != now => {
             let then = then.unwrap_or("an unknown version");
             let now = now.unwrap_or_default();
-            format!("holds pieces of another version of this program ({then}, this is {now}): use that, {begin_anew}")
+            format!(
+                "holds checkpoints of another version of this program ({then}, this is {now}): use that, {begin_anew}"
+            )
         }
         _ => {
             let what = difference("", &found["run"], &wanted["run"]).unwrap_or_else(|| "something differs".to_owned());
-            format!("holds pieces of another run: {what}: give the same data and parameters, {begin_anew}")
+            format!("holds checkpoints of another run: {what}: give the same data and parameters, {begin_anew}")
         }
     };
     Err(Error::file(folder, reason))

@@ -1,13 +1,13 @@
-//! Finished pieces of a long computation, kept in a folder so that a run that was killed can go on from them.
+//! Checkpoints of a long computation, kept in a folder so that a run that was killed can go on from them.
 //!
-//! A computation is deterministic, so it asks for its pieces by name: each expensive step looks whether its result is
+//! A computation is deterministic, so it asks for its checkpoints by name: each expensive step looks whether its result is
 //! there, and otherwise computes and keeps it. Names are scoped by dots, `labels.pass-1.panel-0-64`; when the result of a
-//! scope is kept, the pieces inside of it are superseded and removed. Loops that change one state keep that under one
+//! scope is kept, the checkpoints inside of it are superseded and removed. Loops that change one state keep that under one
 //! name, each time in place of the last.
 //!
-//! A piece is written beside its name and renamed, and holds a checksum over all of it, the run and the name that it
+//! A checkpoint is written beside its name and renamed, and holds a checksum over all of it, the run and the name that it
 //! belongs to: what is torn, or of something else, is computed again and never believed. So nobody waits for the disk, as
-//! one does for results. `run.json` says which run the pieces are of; another one is refused.
+//! one does for results. `run.json` says which run the checkpoints are of; another one is refused.
 
 mod format;
 mod identity;
@@ -29,8 +29,8 @@ use crate::{Error, Result};
 
 pub(crate) use format::{Json, Load, Reader, Store, Writer};
 
-/// How pieces end.
-const PIECE: &str = ".piece";
+/// How checkpoints end.
+const EXTENSION: &str = ".checkpoint";
 /// Which run they are of.
 const MANIFEST: &str = "run.json";
 /// Held by whoever works with them.
@@ -38,11 +38,11 @@ const LOCK: &str = "lock";
 /// A state is kept again when this many times as long has been worked as keeping it took: it costs 5 % at most.
 const WORTH: u32 = 20;
 
-/// A folder of finished pieces.
+/// A folder of checkpoints.
 ///
 /// ```
 /// use rembrandt::data::{Dataset, Rows};
-/// use rembrandt::{Pieces, Rembrandt, Run};
+/// use rembrandt::{Checkpoints, Rembrandt, Run};
 /// # let mut rows = Rows::new();
 /// # for i in 0..20 {
 /// #     rows.x.push(i % 4, 1.0);
@@ -50,22 +50,22 @@ const WORTH: u32 = 20;
 /// #     rows.y.push(i % 4, 1.0);
 /// #     rows.y.end_row();
 /// # }
-/// # let folder = std::env::temp_dir().join(format!("rembrandt-pieces-{}", std::process::id()));
+/// # let folder = std::env::temp_dir().join(format!("rembrandt-checkpoints-{}", std::process::id()));
 /// let data = Dataset::from_rows(&rows, 4, 4)?;
 /// let params = Rembrandt::new(3);
-/// // What the pieces depend on: they are refused to a run that is not the same.
+/// // What the checkpoints depend on: they are refused to a run that is not the same.
 /// let identity = serde_json::json!({"data": data.fingerprint(), "parameters": params});
-/// let pieces = Pieces::open(&folder, &identity)?;
-/// let embedding = params.fit(&data, &mut Run::default().keeping(Some(&pieces)))?;
+/// let checkpoints = Checkpoints::open(&folder, &identity)?;
+/// let embedding = params.fit(&data, &mut Run::default().with_checkpoints(Some(&checkpoints)))?;
 /// // After a kill, the same lines would go on from what is there. In the end nothing is needed any more.
-/// pieces.remove()?;
+/// checkpoints.remove()?;
 /// # assert!(!folder.exists() && embedding.labels.rows() == 4);
 /// # Ok::<(), rembrandt::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct Checkpoints {
     folder: PathBuf,
-    /// Hash of the run that all pieces belong to.
+    /// Hash of the run that all checkpoints belong to.
     run: u64,
     computed: AtomicU64,
     found: AtomicU64,
@@ -76,7 +76,7 @@ pub struct Checkpoints {
 }
 
 impl Checkpoints {
-    /// Opens the folder for a run, and makes it if there is none. `identity` is an object that tells all that the pieces
+    /// Opens the folder for a run, and makes it if there is none. `identity` is an object that tells all that the checkpoints
     /// depend on: data, parameters, seeds. What is there of another run, or another version of this library, is refused.
     pub fn open(folder: &Path, identity: &Value) -> Result<Checkpoints> {
         let identity = identity::complete(identity);
@@ -87,13 +87,16 @@ impl Checkpoints {
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                return Err(Error::file(folder, "another run is at work with these pieces: wait for it, or end it"));
+                return Err(Error::file(
+                    folder,
+                    "another run is at work with these checkpoints: wait for it, or end it",
+                ));
             }
             // Where files cannot be locked, nobody is kept out, and nobody is refused.
             Err(TryLockError::Error(e)) if e.kind() == ErrorKind::Unsupported => {}
             Err(TryLockError::Error(e)) => return Err(Error::io(&path)(e)),
         }
-        let pieces = Checkpoints {
+        let checkpoints = Checkpoints {
             folder: folder.to_owned(),
             run: xxh3_64(identity.to_string().as_bytes()),
             computed: AtomicU64::new(0),
@@ -101,11 +104,11 @@ impl Checkpoints {
             last: Mutex::new((Instant::now(), Duration::ZERO)),
             _lock: lock,
         };
-        let begun = pieces.begin(&identity);
+        let begun = checkpoints.begin(&identity);
         if begun.is_err() && made {
-            pieces.sweep_away();
+            checkpoints.sweep_away();
         }
-        begun.map(|()| pieces)
+        begun.map(|()| checkpoints)
     }
 
     /// Compares the manifest, or writes it into a folder that is empty.
@@ -119,11 +122,11 @@ impl Checkpoints {
             let text = fs::read(&path).map_err(Error::io(&path))?;
             return match serde_json::from_slice(&text) {
                 Ok(found) => identity::compare(&self.folder, &found, identity),
-                Err(_) => Err(Error::file(&path, "does not say which run the pieces are of: remove the folder")),
+                Err(_) => Err(Error::file(&path, "does not say which run the checkpoints are of: remove the folder")),
             };
         }
         if self.names()?.iter().any(|name| name != LOCK) {
-            let reason = "is not a folder of pieces: move it away, or write to another file";
+            let reason = "is not a folder of checkpoints: move it away, or write to another file";
             return Err(Error::file(&self.folder, reason));
         }
         atomic_file::write(&path, |out| out.write_all(identity.to_string().as_bytes())).map_err(|e| self.explain(e))
@@ -134,9 +137,9 @@ impl Checkpoints {
         &self.folder
     }
 
-    /// Pieces that are there.
+    /// Checkpoints that are there.
     pub fn len(&self) -> usize {
-        self.names().map_or(0, |names| names.iter().filter(|name| name.ends_with(PIECE)).count())
+        self.names().map_or(0, |names| names.iter().filter(|name| name.ends_with(EXTENSION)).count())
     }
 
     /// Whether there are none.
@@ -144,12 +147,12 @@ impl Checkpoints {
         self.len() == 0
     }
 
-    /// Pieces that were begun to be computed since the folder was opened, finished or not.
+    /// Checkpoints that were begun to be computed since the folder was opened, finished or not.
     pub fn computed(&self) -> u64 {
         self.computed.load(Ordering::Relaxed)
     }
 
-    /// Pieces that were found instead.
+    /// Checkpoints that were found instead.
     pub fn found(&self) -> u64 {
         self.found.load(Ordering::Relaxed)
     }
@@ -163,7 +166,7 @@ impl Checkpoints {
         }
     }
 
-    /// Removes what is ours, the manifest after all pieces: a kill in between must leave a folder that is known.
+    /// Removes what is ours, the manifest after all checkpoints: a kill in between must leave a folder that is known.
     fn sweep_away(&self) {
         let mut names = self.names().unwrap_or_default();
         names.sort_by_key(|name| [MANIFEST, LOCK].iter().position(|last| last == name));
@@ -173,7 +176,7 @@ impl Checkpoints {
         let _ = fs::remove_dir(&self.folder);
     }
 
-    /// A piece of which `key` tells what it is of, when the name alone does not; with the work that it stands for.
+    /// A checkpoint of which `key` tells what it is of, when the name alone does not; with the work that it stands for.
     pub(crate) fn find<T: Load>(&self, name: &str, key: u64) -> Result<Option<(T, u64)>> {
         let path = self.path(name);
         let file = match File::open(&path) {
@@ -182,19 +185,19 @@ impl Checkpoints {
             Err(e) => return Err(Error::io(&path)(e)),
         };
         // Whatever is wrong with it, the remedy is to compute it again.
-        let piece = Reader::open(file, self.mark(name, key)).and_then(Reader::finish_reading).ok();
-        if piece.is_some() {
+        let checkpoint = Reader::open(file, self.mark(name, key)).and_then(Reader::finish_reading).ok();
+        if checkpoint.is_some() {
             self.found.fetch_add(1, Ordering::Relaxed);
         }
-        Ok(piece)
+        Ok(checkpoint)
     }
 
-    /// Keeps a piece in place of what may be there.
-    pub(crate) fn keep(&self, name: &str, key: u64, work: u64, piece: &impl Store) -> Result<()> {
+    /// Keeps a checkpoint in place of what may be there.
+    pub(crate) fn keep(&self, name: &str, key: u64, work: u64, checkpoint: &impl Store) -> Result<()> {
         let began = Instant::now();
         let written = atomic_file::write_soon(&self.path(name), |out| {
             let mut out = Writer::begin(out, self.mark(name, key), work)?;
-            piece.store(&mut out)?;
+            checkpoint.store(&mut out)?;
             out.end()
         });
         written.map_err(|e| self.explain(e))?;
@@ -208,17 +211,17 @@ impl Checkpoints {
         when.elapsed() >= took * WORTH
     }
 
-    /// Removes the pieces inside a scope; failing to costs room and nothing else.
+    /// Removes the checkpoints inside a scope; failing to costs room and nothing else.
     pub(crate) fn forget_within(&self, scope: &str) {
         let inside = |name: &&String| name.strip_prefix(scope).is_some_and(|rest| rest.starts_with('.'));
-        for name in self.names().unwrap_or_default().iter().filter(|name| name.ends_with(PIECE)).filter(inside) {
-            if name.len() > scope.len() + PIECE.len() {
+        for name in self.names().unwrap_or_default().iter().filter(|name| name.ends_with(EXTENSION)).filter(inside) {
+            if name.len() > scope.len() + EXTENSION.len() {
                 let _ = fs::remove_file(self.folder.join(name));
             }
         }
     }
 
-    /// Counts a piece that is about to be computed.
+    /// Counts a checkpoint that is about to be computed.
     pub(crate) fn count(&self) {
         self.computed.fetch_add(1, Ordering::Relaxed);
     }
@@ -228,10 +231,10 @@ impl Checkpoints {
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.folder.join(format!("{name}{PIECE}"))
+        self.folder.join(format!("{name}{EXTENSION}"))
     }
 
-    /// What a piece begins with: a hash of all that it belongs to.
+    /// What a checkpoint begins with: a hash of all that it belongs to.
     fn mark(&self, name: &str, key: u64) -> u64 {
         xxh3_64_with_seed(name.as_bytes(), self.run ^ key.rotate_left(32))
     }
@@ -250,16 +253,16 @@ impl Checkpoints {
     }
 }
 
-/// Why a piece could not be kept, and what to do.
+/// Why a checkpoint could not be kept, and what to do.
 fn unwritable(path: &Path, error: &io::Error) -> Error {
     let reason = match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
-            "there is no room for finished pieces: make some and start again to go on from those that are there"
+            "there is no room for checkpoints: make some and start again to go on from those that are there"
         }
         ErrorKind::AlreadyExists | ErrorKind::NotADirectory => {
-            "is in the way of a folder for finished pieces: move it away, or write to another file"
+            "is in the way of a folder for checkpoints: move it away, or write to another file"
         }
-        _ => return Error::file(path, format!("finished pieces cannot be kept here: {error}")),
+        _ => return Error::file(path, format!("checkpoints cannot be kept here: {error}")),
     };
     Error::file(path, reason)
 }
@@ -269,5 +272,5 @@ fn is_temporary(name: &str) -> bool {
 }
 
 fn is_ours(name: &str) -> bool {
-    name.ends_with(PIECE) || name == MANIFEST || name == LOCK || is_temporary(name)
+    name.ends_with(EXTENSION) || name == MANIFEST || name == LOCK || is_temporary(name)
 }

@@ -21,7 +21,7 @@ fn desk() -> (tempfile::TempDir, PathBuf) {
     (desk, folder)
 }
 
-/// A piece of several kinds of content.
+/// A checkpoint of several kinds of content.
 type Content = (Matrix, Vec<f64>, Option<Vec<u32>>, usize, Json<(f32, bool)>);
 
 fn content() -> Content {
@@ -34,9 +34,9 @@ fn is_content(found: &Content) -> bool {
 }
 
 /// Asks for the content; returns whether it was computed.
-fn ask(pieces: &Checkpoints) -> bool {
+fn ask(checkpoints: &Checkpoints) -> bool {
     let mut computed = false;
-    let mut run = Run::default().with_checkpoints(Some(pieces));
+    let mut run = Run::default().with_checkpoints(Some(checkpoints));
     let found = run.checkpoint("content", |_| {
         computed = true;
         Ok(content())
@@ -48,10 +48,10 @@ fn ask(pieces: &Checkpoints) -> bool {
 #[test]
 fn a_piece_is_computed_once() {
     let (_desk, folder) = desk();
-    let pieces = open(&folder, 1).unwrap();
-    assert!(pieces.is_empty() && ask(&pieces) && !ask(&pieces));
-    assert_eq!((pieces.len(), pieces.computed(), pieces.found()), (1, 1, 1));
-    drop(pieces);
+    let checkpoints = open(&folder, 1).unwrap();
+    assert!(checkpoints.is_empty() && ask(&checkpoints) && !ask(&checkpoints));
+    assert_eq!((checkpoints.len(), checkpoints.computed(), checkpoints.found()), (1, 1, 1));
+    drop(checkpoints);
     // In another process it would be the same.
     let again = open(&folder, 1).unwrap();
     assert!(!ask(&again));
@@ -62,70 +62,70 @@ fn a_piece_is_computed_once() {
 #[test]
 fn a_torn_piece_is_never_believed() {
     let (_desk, folder) = desk();
-    let pieces = open(&folder, 1).unwrap();
-    assert!(ask(&pieces));
-    let path = folder.join("content.piece");
+    let checkpoints = open(&folder, 1).unwrap();
+    assert!(ask(&checkpoints));
+    let path = folder.join("content.checkpoint");
     let whole = fs::read(&path).unwrap();
     for length in 0..whole.len() {
         fs::write(&path, &whole[..length]).unwrap();
-        assert!(ask(&pieces), "cut to {length} bytes");
-        assert!(!ask(&pieces));
+        assert!(ask(&checkpoints), "cut to {length} bytes");
+        assert!(!ask(&checkpoints));
     }
     for place in 0..whole.len() {
         let mut torn = whole.clone();
         torn[place] ^= 0x41;
         fs::write(&path, torn).unwrap();
-        assert!(ask(&pieces), "byte {place} changed");
+        assert!(ask(&checkpoints), "byte {place} changed");
     }
     fs::write(&path, [&whole[..], &[0]].concat()).unwrap();
-    assert!(ask(&pieces), "a byte too many");
+    assert!(ask(&checkpoints), "a byte too many");
     // Whole, but under another name.
-    fs::write(folder.join("other.piece"), whole).unwrap();
-    let other: Option<Content> = Run::default().with_checkpoints(Some(&pieces)).find("other", 0).unwrap();
+    fs::write(folder.join("other.checkpoint"), whole).unwrap();
+    let other: Option<Content> = Run::default().with_checkpoints(Some(&checkpoints)).find("other", 0).unwrap();
     assert!(other.is_none());
 }
 
 #[test]
 fn pieces_inside_a_piece_are_superseded() {
     let (_desk, folder) = desk();
-    let pieces = open(&folder, 1).unwrap();
-    let mut run = Run::default().with_checkpoints(Some(&pieces));
+    let checkpoints = open(&folder, 1).unwrap();
+    let mut run = Run::default().with_checkpoints(Some(&checkpoints));
     let numbers = |run: &mut Run<'_>| {
         run.checkpoint("sum", |run| {
             let one = run.checkpoint("one", |_| Ok(1usize))?;
             let two = run.within("more", |run| run.checkpoint("two", |_| Ok(2usize)))?;
-            assert_eq!(pieces.len(), 3, "two inside, and one beside");
+            assert_eq!(checkpoints.len(), 3, "two inside, and one beside");
             Ok(one + two)
         })
     };
     run.checkpoint("summand", |_| Ok(0usize)).unwrap();
     assert_eq!(numbers(&mut run).unwrap(), 3);
-    assert_eq!(pieces.len(), 2, "a name that begins alike is another");
+    assert_eq!(checkpoints.len(), 2, "a name that begins alike is another");
     assert_eq!(numbers(&mut run).unwrap(), 3);
-    assert_eq!(pieces.computed(), 4);
+    assert_eq!(checkpoints.computed(), 4);
 }
 
 #[test]
 fn a_key_tells_what_a_name_stands_for() {
     let (_desk, folder) = desk();
-    let pieces = open(&folder, 1).unwrap();
-    let mut run = Run::default().with_checkpoints(Some(&pieces));
+    let checkpoints = open(&folder, 1).unwrap();
+    let mut run = Run::default().with_checkpoints(Some(&checkpoints));
     for (key, expected) in [(1, 10usize), (2, 20), (1, 30)] {
         assert_eq!(run.checkpoint_of("latest", key, |_| Ok(expected)).unwrap(), expected);
         assert_eq!(run.checkpoint_of("latest", key, |_| Ok(0usize)).unwrap(), expected);
-        assert_eq!(pieces.len(), 1);
+        assert_eq!(checkpoints.len(), 1);
     }
 }
 
 #[test]
 fn rows_come_back() {
     let (_desk, folder) = desk();
-    let pieces = open(&folder, 1).unwrap();
+    let checkpoints = open(&folder, 1).unwrap();
     let mut rows = Csr::new(false);
     rows.push(3, 0.5);
     rows.end_row();
     rows.end_row();
-    let mut run = Run::default().with_checkpoints(Some(&pieces));
+    let mut run = Run::default().with_checkpoints(Some(&checkpoints));
     let moments = faer::Mat::from_fn(3, 2, |i, j| (i * 2 + j) as f64);
     run.keep("rows", 0, &(&rows, &moments, &vec![content().0])).unwrap();
     let found: Option<(Csr, faer::Mat<f64>, Vec<Matrix>)> = run.find("rows", 0).unwrap();
@@ -145,7 +145,7 @@ fn another_run_is_refused_and_told_what_differs() {
     assert!(data.contains("the data are not the same"), "{data}");
     let manifest = folder.join(MANIFEST);
     let text = fs::read_to_string(&manifest).unwrap();
-    fs::write(&manifest, text.replace(", pieces ", ", pieces 9")).unwrap();
+    fs::write(&manifest, text.replace(", checkpoints ", ", checkpoints 9")).unwrap();
     let version = open(&folder, 1).unwrap_err().to_string();
     assert!(version.contains("another version of this program"), "{version}");
     fs::write(&manifest, &text[..9]).unwrap();
@@ -157,32 +157,35 @@ fn another_run_is_refused_and_told_what_differs() {
 #[test]
 fn a_folder_has_one_run_at_a_time_and_nothing_foreign() {
     let (desk, folder) = desk();
-    let pieces = open(&folder, 1).unwrap();
+    let checkpoints = open(&folder, 1).unwrap();
     assert!(open(&folder, 1).unwrap_err().to_string().contains("another run is at work"));
-    drop(pieces);
+    drop(checkpoints);
     let file = desk.path().join("file.partial");
     fs::write(&file, "x").unwrap();
     assert!(open(&file, 1).unwrap_err().to_string().contains("is in the way"));
     let foreign = desk.path().join("foreign.partial");
     fs::create_dir(&foreign).unwrap();
     fs::write(foreign.join("letter.txt"), "x").unwrap();
-    assert!(open(&foreign, 1).unwrap_err().to_string().contains("is not a folder of pieces"));
+    assert!(open(&foreign, 1).unwrap_err().to_string().contains("is not a folder of checkpoints"));
     assert!(foreign.join("letter.txt").exists());
     // A run that was killed while it wrote leaves a temporary file, which the next removes.
-    fs::write(folder.join(".content.piece.tmpAbC123"), "half").unwrap();
+    fs::write(folder.join(".content.checkpoint.tmpAbC123"), "half").unwrap();
     drop(open(&folder, 1).unwrap());
-    assert!(!folder.join(".content.piece.tmpAbC123").exists());
+    assert!(!folder.join(".content.checkpoint.tmpAbC123").exists());
 }
 
 #[test]
 fn what_cannot_be_written_is_told() {
     let full = unwritable(Path::new("out.partial"), &ErrorKind::StorageFull.into()).to_string();
-    assert!(full.starts_with("out.partial: there is no room for finished pieces: make some"), "{full}");
+    assert!(full.starts_with("out.partial: there is no room for checkpoints: make some"), "{full}");
     let (_desk, folder) = desk();
-    let pieces = open(&folder, 1).unwrap();
+    let checkpoints = open(&folder, 1).unwrap();
     // Not even an administrator can write into a folder that is gone.
     fs::remove_dir_all(&folder).unwrap();
-    let gone =
-        Run::default().with_checkpoints(Some(&pieces)).checkpoint("content", |_| Ok(1usize)).unwrap_err().to_string();
-    assert!(gone.contains("finished pieces cannot be kept here"), "{gone}");
+    let gone = Run::default()
+        .with_checkpoints(Some(&checkpoints))
+        .checkpoint("content", |_| Ok(1usize))
+        .unwrap_err()
+        .to_string();
+    assert!(gone.contains("checkpoints cannot be kept here"), "{gone}");
 }

@@ -62,16 +62,16 @@ impl<'a> Forest<'a> {
         run.begin(budget * trees as u64);
         let kept = run.shared("tree");
         let grown = parallel::each(trees, "growing trees", run, |tree, work| {
-            let Some((pieces, name)) = &kept else {
+            let Some((checkpoints, name)) = &kept else {
                 return Tree::new(self, tree, examples.clone()).grow(work, budget).map(Ok);
             };
             let name = format!("{name}-{tree}");
-            match pieces.find(&name, 0) {
+            match checkpoints.find(&name, 0) {
                 Ok(Some((grown, _))) => work.tick(budget).then_some(Ok(grown)),
                 Ok(None) => {
-                    pieces.count();
+                    checkpoints.count();
                     let grown = Tree::new(self, tree, examples.clone()).grow(work, budget)?;
-                    Some(pieces.keep(&name, 0, 0, &grown).map(|()| grown))
+                    Some(checkpoints.keep(&name, 0, 0, &grown).map(|()| grown))
                 }
                 Err(e) => Some(Err(e)),
             }
