@@ -57,7 +57,6 @@ fn flag(parameter: &str) -> String {
         "k" => "-k".to_owned(),
         // Not options.
         "label" | "example" | "examples" => parameter.to_owned(),
-        "random_fraction" => "--spread".to_owned(),
         "projection.cg_steps" => "--projection-steps".to_owned(),
         "words" => "--word-ngrams".to_owned(),
         "characters" => "--char-ngrams".to_owned(),

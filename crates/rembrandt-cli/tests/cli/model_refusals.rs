@@ -24,7 +24,7 @@ fn models_that_are_none() {
     all_refuse(&desk, "missing.rmb", "missing.rmb: ");
     all_refuse(&desk, "train.txt", "is not a model");
     desk.ok("embed train.txt -k 3 -o labels.safetensors");
-    all_refuse(&desk, "labels.safetensors", "is not a model: make one with `rembrandt train`");
+    all_refuse(&desk, "labels.safetensors", "is not a model");
     desk.ok("convert train.txt -o data.rmb");
     all_refuse(&desk, "data.rmb", "is not a model");
     desk.write("empty.rmb", "");

@@ -144,7 +144,7 @@ fn words_are_found_by_name() {
     assert!(xmc.starts_with("green:"), "{xmc}");
     // Words that look like numbers are read as such only when asked for.
     desk.write("new.vw", "4 |f sea\n");
-    assert!(desk.refused("predict m.model new.vw").contains("--ids words"));
+    assert!(desk.refused("predict m.model new.vw").contains("read ids as words"));
     assert!(desk.ok("predict m.model new.vw --ids words").stdout.starts_with("blue\t"));
     let scores = desk.json("eval m.model train.vw --json");
     assert_eq!((scores["p@1"].as_f64(), scores["error"].as_f64()), (Some(1.0), Some(0.0)));

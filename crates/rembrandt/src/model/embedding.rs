@@ -32,7 +32,7 @@ use crate::{Embedding, Rembrandt, Result};
 const FORMAT: Format = Format {
     name: "rembrandt-embedding",
     version: 2,
-    foreign: "is not an embedding file: make one with `rembrandt embed`",
+    foreign: "is not an embedding file",
     blocks: false,
 };
 

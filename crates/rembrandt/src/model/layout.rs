@@ -45,7 +45,7 @@ use crate::tree::TreeMethod;
 pub(super) const FORMAT: Format = Format {
     name: "rembrandt-model",
     version: 4,
-    foreign: "is not a model: make one with `rembrandt train`",
+    foreign: "is not a model",
     blocks: true,
 };
 

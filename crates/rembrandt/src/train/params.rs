@@ -196,7 +196,7 @@ impl TrainParams {
             return Err(Error::parameter("evidence", "must be a finite number, zero or more"));
         }
         if self.evidence > 0.0 && self.folds == 0 {
-            let reason = "is weighed on examples that the head has not seen, and with --folds 0 there are none";
+            let reason = "is weighed on examples that the head has not seen, and without folds there are none";
             return Err(Error::parameter("evidence", reason));
         }
         let least_squares = self.head == HeadKind::LeastSquares;

@@ -62,7 +62,7 @@ pub(super) fn search(
         search_once(data, groups, params, tuning, run)
     };
     let chosen = chosen.map_or_else(again, |chosen| Ok(Some(chosen)))?;
-    chosen.ok_or_else(|| Error::Data("the pieces of the search cannot be read back: start without --resume".into()))
+    chosen.ok_or_else(|| Error::Data("the checkpoints of the search cannot be read back: remove them and start again".into()))
 }
 
 /// The same, or nothing when the scores of the best setting were kept but cannot be read.

@@ -107,7 +107,7 @@ impl Column {
     pub(super) fn words_remedy(&self) -> String {
         match self.axis.vocabulary {
             Some(_) => format!("the model knows its {}s by number", self.kind),
-            None => "read them with --ids words".into(),
+            None => "read ids as words".into(),
         }
     }
 

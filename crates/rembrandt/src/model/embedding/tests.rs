@@ -122,7 +122,7 @@ fn refusals_are_one_sentence() {
     sample().save(&path).unwrap();
     let bytes = std::fs::read(&path).unwrap();
     let text = String::from_utf8_lossy(&bytes[..]).into_owned();
-    let foreign = "is not an embedding file: make one with `rembrandt embed`";
+    let foreign = "is not an embedding file";
     assert_eq!(refusal(&path, b""), foreign);
     assert_eq!(refusal(&path, b"1 2 3\n0 0:1 1:1\n"), foreign);
     let header = br#"{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}"#;

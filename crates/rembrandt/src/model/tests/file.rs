@@ -121,7 +121,7 @@ fn refusals_are_one_sentence() {
     let saved = save(&parts("ilr", 3), Precision::F32);
     let bytes = std::fs::read(&saved.path).unwrap();
     let path = saved.dir.path().join("bad");
-    let foreign = "is not a model: make one with `rembrandt train`";
+    let foreign = "is not a model";
     assert_eq!(refusal(&path, b""), foreign);
     assert_eq!(refusal(&path, b"1 2 3\n0 0:1 1:1\n"), foreign);
     let embedding = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/integration/files/v1.safetensors");

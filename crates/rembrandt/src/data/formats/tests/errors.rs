@@ -42,15 +42,15 @@ fn ids() {
         "99999999999999999999999 1:1\n",
         "1: label id 99999999999999999999999 is too large; the largest is 4294967294",
     );
-    refused("0 -3:1\n", "1: feature id -3 is negative; count ids from 0 or read them with --ids words");
-    refused("1 1:1\n-1 1:1\n", "2: label id -1 is negative; count ids from 0 or read them with --ids words");
+    refused("0 -3:1\n", "1: feature id -3 is negative; count ids from 0 or read ids as words");
+    refused("1 1:1\n-1 1:1\n", "2: label id -1 is negative; count ids from 0 or read ids as words");
     refused("4,1,4 1:1\n", "1: label 4 occurs twice in the line");
     refused("4,,1 1:1\n", "1: empty label in `4,,1`; write labels with one comma between them");
 }
 
 #[test]
 fn with_a_header_the_first_id_decides() {
-    let hint = "is not a number; if ids are words, read them with --ids words";
+    let hint = "is not a number; if ids are words, read ids as words";
     refused("2 5 5\n0 1:1\n0 2;1\n", "3: missing colon in feature `2;1`; write id:value");
     refused("2 5 5\n0 1:1\no 2:1\n", &format!("3: label id `o` {hint}"));
 }
@@ -58,13 +58,13 @@ fn with_a_header_the_first_id_decides() {
 #[test]
 fn words_among_numbers() {
     let numbers = |text: &str| message(read_as(text, Format::Auto, Ids::Numbers));
-    let hint = "is not a number; if ids are words, read them with --ids words";
+    let hint = "is not a number; if ids are words, read ids as words";
     assert_eq!(numbers("0 1:1\n0 goal:1\n"), format!("data.txt:2: feature id `goal` {hint}"));
     assert_eq!(numbers("cat 1:1\n"), format!("data.txt:1: label id `cat` {hint}"));
     let long = format!("{}\u{7}{}:1", "x".repeat(39), "y".repeat(1000));
     let shown = format!("{}\\u{{7}}…", "x".repeat(39));
     assert_eq!(numbers(&format!("0 {long}\n")), format!("data.txt:1: feature id `{shown}` {hint}"));
-    assert_eq!(numbers("1 |a 2\n"), "data.txt:1: namespace `a` makes features words; read them with --ids words");
+    assert_eq!(numbers("1 |a 2\n"), "data.txt:1: namespace `a` makes features words; read ids as words");
     // Only the first block decides.
     let late = format!("{}0 goal:1\n", "0 1:1\n".repeat(200_000));
     assert_eq!(refusal(late), format!("data.txt:200001: feature id `goal` {hint}"));
