@@ -97,7 +97,7 @@ fn check_words<'t>(ids: &mut dyn Iterator<Item = Cow<'t, str>>, names: &NameInde
     let Some(id) = unknown else { return Ok(()) };
     Err(format!(
         "{kind} ids such as {} are numbers, but the model knows its {kind}s by words; give data of the kind that it was \
-         trained on, or read them with --ids words",
+         trained on, or read ids as words",
         show(&id)
     ))
 }

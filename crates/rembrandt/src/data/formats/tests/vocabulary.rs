@@ -83,7 +83,7 @@ fn a_file_without_labels() {
 #[test]
 fn ids_of_the_other_kind_are_refused() {
     let refused = |vocabulary: &Vocabulary, text: &str| message(read_by(vocabulary, text));
-    let advice = "give data of the kind that it was trained on, or read them with --ids words";
+    let advice = "give data of the kind that it was trained on, or read ids as words";
     let numbers = |kind, id| {
         format!("data.txt: {kind} ids such as `{id}` are numbers, but the model knows its {kind}s by words; {advice}")
     };
