@@ -229,7 +229,7 @@ impl TrainArgs {
             params.embedding.random_fraction = self.params.random_fraction.unwrap_or(params.embedding.random_fraction);
         }
         let tuning = match self.tuning.tune {
-            None => Tuning { blend: default, ranker: default, ..Tuning::off() },
+            None => Tuning { least_squares_weight: default, ranker: default, ..Tuning::off() },
             Some(budget) => Tuning {
                 budget,
                 k: params.k.is_none(),
@@ -237,7 +237,7 @@ impl TrainArgs {
                 // What a preset or the paper's procedure is asked for is not to be replaced.
                 random_fraction: self.params.random_fraction.is_none() && !self.params.as_published(),
                 strength: head.head_ridge.is_none(),
-                blend: true,
+                least_squares_weight: true,
                 ranker: !self.params.as_published(),
                 // A ridge is meant for the one or the other, and sampled labels for h itself.
                 features: head.random_features.is_none() && head.head_ridge.is_none() && head.sampled_labels.is_none(),

@@ -256,8 +256,8 @@ fn json_of(params: &TrainParams, report: &TrainReport) -> Map<String, Value> {
     let logistic = params.head != HeadKind::LeastSquares;
     let object = json!({
         "method": params.method, "atoms": params.atoms, "head": params.head, "k": params.k, "ridge": params.ridge,
-        "head_ridge": logistic.then(|| head_ridge(params)), "blend": (logistic || params.evidence > 0.0).then_some(params.blend),
-        "evidence": params.evidence, "ranker": report.ranker,
+        "head_ridge": logistic.then(|| head_ridge(params)), "least_squares_weight": (logistic || params.ranker_weight > 0.0).then_some(params.least_squares_weight),
+        "ranker_weight": params.ranker_weight, "ranker": report.ranker,
         "random_features": params.features, "sampled": params.sampled, "folds": params.folds,
         "held_out": report.held_out, "tried": report.tried, "cut_short": report.cut_short,
         "energy_fraction": report.embedding.energy_fraction, "shortlist": report.shortlist,
@@ -350,14 +350,14 @@ pub(super) fn head(params: &TrainParams) -> String {
         head.push_str(&format!(", on {} sampled labels at a time", sampled.labels));
     }
     if params.head == HeadKind::LeastSquares {
-        if params.evidence > 0.0 {
-            head = format!("{} × least squares", short(params.blend.into()));
+        if params.ranker_weight > 0.0 {
+            head = format!("{} × least squares", short(params.least_squares_weight.into()));
         }
-    } else if params.blend > 0.0 {
-        head.push_str(&format!(", plus {} × least squares", short(params.blend.into())));
+    } else if params.least_squares_weight > 0.0 {
+        head.push_str(&format!(", plus {} × least squares", short(params.least_squares_weight.into())));
     }
-    if params.evidence > 0.0 {
-        head.push_str(&format!(", plus {} × evidence", short(params.evidence.into())));
+    if params.ranker_weight > 0.0 {
+        head.push_str(&format!(", plus {} × ranker", short(params.ranker_weight.into())));
     }
     if let Some(features) = &params.features {
         head.push_str(&format!(", on {} random features of bandwidth {}", features.count, short(features.bandwidth)));
@@ -388,9 +388,14 @@ pub(super) fn tried(tried: &[Tried]) -> Vec<(&'static str, String)> {
             .random_features
             .map_or_else(String::new, |f| format!(", {} random features of bandwidth {}", f.count, short(f.bandwidth)));
         let [p1, p3, p5] = [t.held_out.p1, t.held_out.p3, t.held_out.p5].map(|v| 100.0 * v);
-        let (ridge, blend) = (short(t.ridge), short(t.blend.into()));
+        let (ridge, least_squares_weight) = (short(t.ridge), short(t.least_squares_weight.into()));
         let (k, random) = (t.k, random(t.random_fraction));
-        ("tried", format!("k {k}{random}, ridge {ridge}{head}, blend {blend}{width}: {p1:.1} {p3:.1} {p5:.1}"))
+        (
+            "tried",
+            format!(
+                "k {k}{random}, ridge {ridge}{head}, least_squares_weight {least_squares_weight}{width}: {p1:.1} {p3:.1} {p5:.1}"
+            ),
+        )
     };
     tried.iter().map(line).collect()
 }

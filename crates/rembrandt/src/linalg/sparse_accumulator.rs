@@ -1,4 +1,4 @@
-//! Sums by label, where few labels of very many have one.
+//! [`SparseAccumulator`]: sums by label, where few labels of very many have one.
 
 /// Sums by label, for a few thousand of very many: a hash table, so that they stay in the cache.
 #[derive(Clone, Debug, Default)]

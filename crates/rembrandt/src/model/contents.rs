@@ -1,4 +1,4 @@
-//! All that a model consists of, and what must hold for it.
+//! The parts of a model, and what must hold for them.
 
 use std::sync::Arc;
 

@@ -29,12 +29,8 @@ use crate::io::mmap;
 use crate::{Embedding, Rembrandt, Result};
 
 /// Files say the oldest version that knows all that is in them.
-const FORMAT: Format = Format {
-    name: "rembrandt-embedding",
-    version: 2,
-    foreign: "is not an embedding file",
-    blocks: false,
-};
+const FORMAT: Format =
+    Format { name: "rembrandt-embedding", version: 2, foreign: "is not an embedding file", blocks: false };
 
 /// An embedding with all that is needed to use and to reproduce it.
 #[derive(Clone, Debug)]

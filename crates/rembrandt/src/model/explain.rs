@@ -7,7 +7,7 @@
 //! ```
 //!
 //! so every feature has an exact share in the log-odds scale·s + shift. Under softmax the log-probability is
-//! scale·s − log Σ exp(scale·s of all labels); shares are those in scale·s, the evidence for the label itself, since the
+//! scale·s − log Σ exp(scale·s of all labels); shares are those in scale·s, the score of the label itself, since the
 //! features act on the rest through all other labels at once. Where the label is a candidate of the example, the
 //! [ranker](crate::score::ranker) has shares as well, and its constant is told apart.
 //!

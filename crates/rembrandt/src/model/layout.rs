@@ -16,16 +16,16 @@
 //! | `shortlist_starts` | u64 | d+2 | lists of likely labels, if there are any: where that of each feature begins |
 //! | `shortlist_labels`, `shortlist_shares` | u32, bf16 | | the labels on them, and what a feature says for each |
 //! | `shortlist_offsets`, `shortlist_direction` | f32 | c−a, k | see [`shortlist`](crate::score::shortlist) |
-//! | `evidence_starts`, `separator_starts` | u64 | d+1 | evidence, if there is any: where the labels of each feature begin |
-//! | `evidence_labels`, `evidence_weights`, … | u32, bf16 | | see [`evidence`](crate::score::ranker) |
-//! | `evidence_constants` | f32 | c−a | the constants of its separators |
+//! | `evidence_starts`, `separator_starts` | u64 | d+1 | the ranker, if there is one: where the labels of each feature begin |
+//! | `evidence_labels`, `evidence_weights`, … | u32, bf16 | | its association table and one-vs-rest weights, see [`ranker`](crate::score::ranker) |
+//! | `evidence_constants` | f32 | c−a | the constants of its one-vs-rest scorers |
 //! | arrays of trees | u32 or f32 | | in place of an embedding, see [`tree`](crate::tree) |
 //! | `label_names`, `feature_names` | u8 | | one per line, when known |
 //!
 //! A model of trees has an embedding of no dimensions: k = 0, and all tensors that depend on it are empty.
 //!
 //! The metadata hold `format`, `format_version`, `model` (what kinds of parts there are), `params` and `report`, the
-//! last three JSON. Version 2 adds the pursuit, a head without weights, and trees; version 4 adds evidence, which version 3
+//! last three JSON. Version 2 adds the pursuit, a head without weights, and trees; version 4 adds the ranker, which version 3
 //! had in another form. All other files remain version 1, which every reader opens, also with lists, which older ones do not
 //! look at. Without random features the weights contain the share of E that the head blends in, so that a score is one
 //! inner product.
@@ -42,12 +42,8 @@ use crate::score::shortlist::{Shortlist, Width};
 use crate::tree::TreeMethod;
 
 /// Files say the oldest version that knows all that is in them.
-pub(super) const FORMAT: Format = Format {
-    name: "rembrandt-model",
-    version: 4,
-    foreign: "is not a model",
-    blocks: true,
-};
+pub(super) const FORMAT: Format =
+    Format { name: "rembrandt-model", version: 4, foreign: "is not a model", blocks: true };
 
 /// The head of a model; its numbers lie in tensors.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

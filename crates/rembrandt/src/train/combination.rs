@@ -1,21 +1,21 @@
-//! What is settled on examples that the head has not seen: how much of least squares and of evidence to add to its scores,
-//! and what probabilities and thresholds these become.
+//! The combination of the scores, fitted on held-out examples: weights of least squares and of the ranker, calibration,
+//! thresholds.
 
 use super::params::{HeadKind, TrainParams, Tuning};
 use super::report::HeldOut;
-use super::search::BLENDS;
+use super::search::LEAST_SQUARES_WEIGHTS;
 use super::validation::{Components, FEW_EXAMPLES};
 use crate::data::{Dataset, Examples};
 use crate::embed::Method;
-use crate::score::head::{Calibration, Part};
+use crate::score::head::{Calibration, RowSubset};
 use crate::score::ranker::{Ranker, RankerData};
 use crate::{Result, Run, Shape};
 
-/// Gains to try. For examples of length 1 evidence is a few units at most, as are the differences of log-odds; beside
+/// Gains to try. For examples of length 1 the ranker adds a few units at most, as are the differences of log-odds; beside
 /// least squares, whose scores are parts of 1, what counts is its share of the whole.
 const GAINS: [f32; 12] = [0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0];
 
-/// What sums count beside separators, to try, in terms of what they usually do: where the separators have learned from
+/// What sums count beside one-vs-rest scorers, to try, in terms of what they usually do: where the one-vs-rest scorers have learned from
 /// many examples of each label, they know all that sums know, and better.
 const SHARES: [f32; 3] = [1.0, 0.0, 2.0];
 
@@ -32,15 +32,15 @@ pub(super) struct Combination {
 }
 
 impl TrainParams {
-    /// Whether evidence is asked for, or to be tried.
+    /// Whether a ranker is asked for, or its weight to be chosen.
     pub(super) fn uses_ranker(&self, tuning: &Tuning) -> bool {
-        self.evidence > 0.0 || tuning.ranker
+        self.ranker_weight > 0.0 || tuning.ranker
     }
 
-    /// Whether evidence is added to a head of least squares. That takes examples that are kept from it, and so many of
+    /// Whether a ranker is added to a head of least squares. That takes examples that are kept from it, and so many of
     /// them.
     pub(super) fn combines_least_squares(&self, shape: Shape, tuning: &Tuning) -> bool {
-        let enough = self.evidence > 0.0 || shape.n > FEW_EXAMPLES;
+        let enough = self.ranker_weight > 0.0 || shape.n > FEW_EXAMPLES;
         self.method == Method::Rembrandt && self.uses_ranker(tuning) && enough && self.folds > 0
     }
 
@@ -50,46 +50,54 @@ impl TrainParams {
         tuning: &Tuning,
         data: &Dataset,
         is_out: impl Fn(usize) -> bool,
-        (scored, out): (Components, &Part),
+        (scored, out): (Components, &RowSubset),
         run: &mut Run<'_>,
     ) -> Result<Combination> {
         let single = self.head == HeadKind::Softmax;
-        let blends = match tuning.blend {
-            // Without anything of least squares such a head would not know one label that is not nominated from another.
-            true if self.head == HeadKind::LeastSquares => &BLENDS[1..],
-            true => &BLENDS[..],
-            false => std::slice::from_ref(&self.blend),
+        let weights_of_least_squares = match tuning.least_squares_weight {
+            // Without anything of least squares such a head would not know one label that is not candidates from another.
+            true if self.head == HeadKind::LeastSquares => &LEAST_SQUARES_WEIGHTS[1..],
+            true => &LEAST_SQUARES_WEIGHTS[..],
+            false => std::slice::from_ref(&self.least_squares_weight),
         };
-        let mut evidence = None;
+        let mut ranker = None;
         let (mut said, mut shares, mut gains) = (vec![Vec::new()], &[1.0][..], &[0.0][..]);
         if self.uses_ranker(tuning) {
-            let found = run.checkpoint("evidence", |run| fit_ranker(data, &is_out, run))?;
+            let found = run.checkpoint("ranker", |run| fit_ranker(data, &is_out, run))?;
             shares = &SHARES;
-            gains = if tuning.ranker { &GAINS } else { std::slice::from_ref(&self.evidence) };
+            gains = if tuning.ranker { &GAINS } else { std::slice::from_ref(&self.ranker_weight) };
             let x = data.select(&is_out)?.features()?;
             let of =
                 |share: &f32| found.with_association_weight(share * found.association_weight).propose_all(x.view());
             said = shares.iter().map(of).collect();
-            evidence = Some(found);
-            run.advance("evidence", 0)?;
+            ranker = Some(found);
+            run.advance("ranker", 0)?;
         }
-        let tried = scored.precision_beside((&said, gains), out.labels.view(), out.weights.as_deref(), blends);
+        let tried = scored.precision_beside(
+            (&said, gains),
+            out.labels.view(),
+            out.weights.as_deref(),
+            weights_of_least_squares,
+        );
         let settings = (0..shares.len()).flat_map(|s| gains.iter().map(move |gain| (s, *gain)));
-        let settings = settings.flat_map(|(s, gain)| blends.iter().map(move |blend| (s, gain, *blend)));
-        let ((s, gain, blend), held_out) = first_best(settings.zip(tried), |held_out| held_out.quality(single));
-        let evidence = evidence.filter(|_| gain > 0.0);
-        let evidence = evidence.map(|found| Ranker {
+        let settings = settings.flat_map(|(s, gain)| {
+            weights_of_least_squares.iter().map(move |least_squares_weight| (s, gain, *least_squares_weight))
+        });
+        let ((s, gain, least_squares_weight), held_out) =
+            first_best(settings.zip(tried), |held_out| held_out.quality(single));
+        let ranker = ranker.filter(|_| gain > 0.0);
+        let ranker = ranker.map(|found| Ranker {
             weight: gain,
             ..found.with_association_weight(shares[s] * found.association_weight)
         });
-        let mut scores = scored.combined(blend);
-        for (i, nominated) in said[s].iter().enumerate() {
+        let mut scores = scored.combined(least_squares_weight);
+        for (i, candidates) in said[s].iter().enumerate() {
             let row = scores.row_mut(i);
-            nominated.iter().for_each(|(label, said)| row[*label as usize] += gain * said);
+            candidates.iter().for_each(|(label, said)| row[*label as usize] += gain * said);
         }
         let calibration = Calibration::fit(self.head.loss(), &scores, out.labels.view());
         let thresholds = super::thresholds::thresholds(&calibration, scores, out.labels.view())?;
-        Ok(Combination { least_squares: blend, held_out, ranker: evidence, calibration, thresholds })
+        Ok(Combination { least_squares: least_squares_weight, held_out, ranker, calibration, thresholds })
     }
 }
 

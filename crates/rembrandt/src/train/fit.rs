@@ -1,4 +1,4 @@
-//! The training itself, once the settings are chosen.
+//! The fit with chosen settings: embedding, cross-fitted projection, head, combination, shortlist.
 
 use std::sync::Arc;
 
@@ -20,8 +20,8 @@ use crate::metrics::Propensities;
 use crate::model::contents::Contents;
 use crate::model::{Model, Preprocessing};
 use crate::score::head::{
-    Calibration, Decoder, Descent, Folds, Head, Inputs, Logistic, LogisticParams, LogisticReport, Part, RandomFeatures,
-    Sampled, Targets, add_intercept, one_fold, out_of_fold,
+    Calibration, Decoder, Descent, Folds, Head, Inputs, Logistic, LogisticParams, LogisticReport, RandomFeatures,
+    RowSubset, Sampled, Targets, add_intercept, one_fold, out_of_fold,
 };
 use crate::score::scorer::head_scores;
 use crate::{Embedding, Error, Result, Run};
@@ -149,7 +149,7 @@ impl Fit<'_> {
     fn run(&self, outcome: SearchOutcome, preprocessing: Preprocessing, run: &mut Run<'_>) -> Result<Model> {
         let SearchOutcome { start, tried, cut_short, faithful, .. } = outcome;
         let combination = Combination {
-            least_squares: outcome.blend,
+            least_squares: outcome.least_squares_weight,
             held_out: outcome.held_out,
             ranker: None,
             calibration: outcome.calibration,
@@ -164,8 +164,8 @@ impl Fit<'_> {
         let (mean, covariance) = moments(h.view());
         let fitted = self.head(&embedding, means.as_ref(), &embedder, (h, combination, faithful), run)?;
         let FittedHead { head, report, combination, shortlist } = fitted;
-        params.blend = combination.least_squares;
-        params.evidence = combination.ranker.as_ref().map_or(0.0, |ranker| ranker.weight);
+        params.least_squares_weight = combination.least_squares;
+        params.ranker_weight = combination.ranker.as_ref().map_or(0.0, |ranker| ranker.weight);
         run.end_stage("head");
 
         let ranker = combination.ranker.as_ref();
@@ -261,7 +261,7 @@ impl Fit<'_> {
         let (labels, weights) = (self.data.labels()?, self.data.weights()?);
         let targets = self.targets(&labels, weights.as_deref());
         // A weight of the ranker that was given needs calibration with it, whatever the search has found.
-        let settled = faithful && params.evidence == 0.0;
+        let settled = faithful && params.ranker_weight == 0.0;
         let ((mut model, report), shortlist) = if settled || params.folds == 0 {
             let inputs = Inputs::new(h.view(), features.as_ref());
             let shortlist = wants_shortlist.then(|| ShortlistRows::all(h.view(), cross_fitted));
@@ -269,13 +269,13 @@ impl Fit<'_> {
         } else {
             let (out, kept): (Vec<usize>, Vec<usize>) = (0..shape.n).partition(|i| held_out.of(*i) == 0);
             let shortlist = wants_shortlist.then(|| ShortlistRows::some(h.view(), &out, true));
-            let out = Part::new(h.view(), &targets, &out);
+            let out = RowSubset::new(h.view(), &targets, &out);
             let fitted = if least_squares {
                 drop(h);
                 let weights = Matrix::zeros(shape.c, embedding.labels.cols() + 1);
                 (Logistic { loss: params.head.loss(), weights }, None)
             } else {
-                let kept = Part::keep(h, &targets, &kept);
+                let kept = RowSubset::keep(h, &targets, &kept);
                 let inputs = Inputs::new(kept.h.view(), features.as_ref());
                 params.fit_head(
                     &self.setting,
@@ -291,7 +291,7 @@ impl Fit<'_> {
                 squares: head_scores(&labels.into(), &decoder.head(), &out.h),
             };
             let is_out = |i: usize| held_out.of(i) == 0;
-            let blended = TrainParams { blend: combination.least_squares, ..params.clone() };
+            let blended = TrainParams { least_squares_weight: combination.least_squares, ..params.clone() };
             let found = blended.fit_combination(self.tuning, self.data, is_out, (components, &out), run)?;
             // Of few examples none may have been held out.
             combination = if found.held_out.examples > 0 {

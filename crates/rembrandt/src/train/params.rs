@@ -1,4 +1,4 @@
-//! What to train, and what to choose by trial.
+//! [`TrainParams`]: all settings of an embedding with a head; [`Tuning`]: which of them a search may change.
 
 use std::time::Duration;
 
@@ -62,8 +62,8 @@ impl HeadKind {
         Ok(if seconds < OUT_OF_REACH { kind } else { HeadKind::LeastSquares })
     }
 
-    /// The kind for which nothing needs to be trained on h, where examples are so many that the evidence of single
-    /// features can be weighed beside it; else what is [`suited`](HeadKind::suited).
+    /// The kind for which nothing needs to be trained on h, where examples are so many that a
+    /// ranker can be fitted beside it; else what is [`suited`](HeadKind::suited).
     pub fn fast(data: &Dataset) -> Result<HeadKind> {
         let weighed = data.shape().n > FEW_EXAMPLES && TrainParams::can_rank(data);
         if weighed { Ok(HeadKind::LeastSquares) } else { HeadKind::suited(data) }
@@ -104,7 +104,8 @@ pub struct TrainParams {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub atoms: Option<usize>,
     /// How much of the least-squares score to add to the logistic one; where tuning begins.
-    pub blend: f32,
+    #[serde(alias = "blend")]
+    pub least_squares_weight: f32,
     /// Random features between the embedding and the head; absent: none, or those of [`FEATURES`](TrainParams::FEATURES)
     /// if tuning finds them better.
     pub features: Option<FeatureParams>,
@@ -118,9 +119,9 @@ pub struct TrainParams {
     pub group_duplicates: bool,
     /// Rank as if every label had been given as often as it applies: those that tend to be forgotten move up.
     pub propensity: Option<Propensity>,
-    /// How much of the [evidence](crate::score::ranker) of single features to add to the scores; 0: none.
-    #[serde(default)]
-    pub evidence: f32,
+    /// Weight of the [ranker](crate::score::ranker) in the sum of scores; 0: none.
+    #[serde(default, alias = "evidence")]
+    pub ranker_weight: f32,
     /// With so many labels or more, make [lists](crate::score::shortlist) with which prediction need not look at all of them.
     /// Absent: never.
     #[serde(default)]
@@ -148,17 +149,17 @@ impl TrainParams {
             sampled: None,
             descent: Descent { loss: head.loss(), epochs, step, momentum: 0.5, shrink: 0.001, ..Descent::default() },
             atoms: None,
-            blend: match head {
+            least_squares_weight: match head {
                 HeadKind::Independent => 4.0,
                 HeadKind::Softmax => 0.0,
-                // Beside evidence; by themselves they need no factor.
+                // Beside a ranker; by themselves they need no factor.
                 HeadKind::LeastSquares => 32.0,
             },
             features: None,
             folds: 3,
             group_duplicates: false,
             propensity: None,
-            evidence: 0.0,
+            ranker_weight: 0.0,
             shortlist: Some(FROM_LABELS),
             label_weights: None,
         }
@@ -189,23 +190,23 @@ impl TrainParams {
         if self.folds == 1 {
             return Err(Error::parameter("folds", "one part leaves nothing to fit to: use 0, or 2 or more"));
         }
-        if !self.blend.is_finite() || self.blend < 0.0 {
-            return Err(Error::parameter("blend", "must be a finite number, zero or more"));
+        if !self.least_squares_weight.is_finite() || self.least_squares_weight < 0.0 {
+            return Err(Error::parameter("least_squares_weight", "must be a finite number, zero or more"));
         }
-        if !self.evidence.is_finite() || self.evidence < 0.0 {
-            return Err(Error::parameter("evidence", "must be a finite number, zero or more"));
+        if !self.ranker_weight.is_finite() || self.ranker_weight < 0.0 {
+            return Err(Error::parameter("ranker_weight", "must be a finite number, zero or more"));
         }
-        if self.evidence > 0.0 && self.folds == 0 {
+        if self.ranker_weight > 0.0 && self.folds == 0 {
             let reason = "is weighed on examples that the head has not seen, and without folds there are none";
-            return Err(Error::parameter("evidence", reason));
+            return Err(Error::parameter("ranker_weight", reason));
         }
         let least_squares = self.head == HeadKind::LeastSquares;
         if least_squares && (self.propensity.is_some() || self.features.is_some() || self.label_weights.is_some()) {
             let reason = "least squares has no head that could use propensities, random features or label weights";
             return Err(Error::parameter("head", reason));
         }
-        if least_squares && self.evidence > 0.0 && self.method != Method::Rembrandt {
-            return Err(Error::parameter("evidence", "is for the heads lr and ilr, or for the method rembrandt"));
+        if least_squares && self.ranker_weight > 0.0 && self.method != Method::Rembrandt {
+            return Err(Error::parameter("ranker_weight", "is for the heads lr and ilr, or for the method rembrandt"));
         }
         if data.nnz(Side::Y) == 0 {
             return Err(Error::Data("no example has a label: there is nothing to learn".into()));
@@ -268,14 +269,14 @@ impl TrainParams {
         let product = data.label_feature_product_memory() as f64;
         let finding = embedding + product + trial + 4.0 * (scores + head);
         // The final one: E and P; a projection of other examples while h is cross-fitted, weights and what moves them
-        // while the head is trained, what features and labels met when lists and evidence are made.
+        // while the head is trained, label-feature pairs while shortlist and ranker are made.
         let (d, nnz) = (shape.d as f64, data.nnz(Side::X) as f64);
         let crossing = 4.0 * 2.0 * n * k + 4.0 * d * (k + 6.0 * self.embedding.panel as f64) + data.bytes() as f64;
         let heading = 4.0 * (2.0 * n * k + scores + head);
-        let mistaken = n * (negatives_per_example(shape.n as u64, data.nnz(Side::X)) as f64).min(c);
+        let hard_negatives = n * (negatives_per_example(shape.n as u64, data.nnz(Side::X)) as f64).min(c);
         let met = (nnz * data.nnz(Side::Y) as f64 / n.max(1.0)).min(LISTED * d);
         // Separators are taken to have as many weights as features met labels, in both of the forms that they go through.
-        let listing = 4.0 * (c * width + scores) + 20.0 * nnz + 26.0 * met + 8.0 * mistaken;
+        let listing = 4.0 * (c * width + scores) + 20.0 * nnz + 26.0 * met + 8.0 * hard_negatives;
         finding.max(4.0 * (c + d) * k + crossing.max(heading).max(listing)) as u64
     }
 
@@ -299,7 +300,7 @@ impl TrainParams {
         TrainParams { sampled, ..self.clone() }
     }
 
-    /// Whether evidence can be had: it must be possible to hold all features together.
+    /// Whether a ranker can be fitted: it must be possible to hold all features together.
     pub(super) fn can_rank(data: &Dataset) -> bool {
         data.nnz(Side::X) <= u64::from(u32::MAX)
     }
@@ -380,9 +381,10 @@ pub struct Tuning {
     /// Choose the ridge of the head.
     pub strength: bool,
     /// Choose how much of the least-squares score to add.
-    pub blend: bool,
+    #[serde(alias = "blend")]
+    pub least_squares_weight: bool,
     /// Choose the weight of the ranker, where examples are many.
-    #[serde(alias = "evidence")]
+    #[serde(alias = "ranker")]
     pub ranker: bool,
     /// Choose whether there are random features, where none are given.
     pub features: bool,
@@ -400,7 +402,7 @@ impl Tuning {
             ridge: none,
             random_fraction: none,
             strength: none,
-            blend: none,
+            least_squares_weight: none,
             ranker: none,
             features: none,
             bandwidth: none,
@@ -409,7 +411,13 @@ impl Tuning {
 
     /// Whether there is anything to choose.
     pub fn chooses(&self) -> bool {
-        self.k || self.ridge || self.random_fraction || self.strength || self.blend || self.features || self.bandwidth
+        self.k
+            || self.ridge
+            || self.random_fraction
+            || self.strength
+            || self.least_squares_weight
+            || self.features
+            || self.bandwidth
     }
 
     /// Chooses everything within a time.
@@ -420,7 +428,7 @@ impl Tuning {
             ridge: true,
             random_fraction: true,
             strength: true,
-            blend: true,
+            least_squares_weight: true,
             ranker: true,
             features: true,
             bandwidth: true,

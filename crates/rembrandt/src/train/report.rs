@@ -1,4 +1,4 @@
-//! An account of a training. It holds no times, so that the same training gives the same bytes.
+//! The report of a training. It holds no times, so that the same training gives the same bytes.
 
 use serde::{Deserialize, Serialize};
 
@@ -100,7 +100,8 @@ pub struct Tried {
     /// Ridge of the head; absent for least squares.
     pub head_ridge: Option<f64>,
     /// The part of the least-squares score that was best with these.
-    pub blend: f32,
+    #[serde(alias = "blend")]
+    pub least_squares_weight: f32,
     /// The random features that the head saw, if any.
     pub random_features: Option<FeatureParams>,
     /// How good that was.

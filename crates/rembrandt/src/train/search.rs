@@ -23,7 +23,7 @@ const ENOUGH_DECIDING: usize = 5000;
 /// Parts that decide in turn, at most.
 const MOST_TRIALS: usize = 4;
 /// Parts of the least-squares score to choose from.
-pub(super) const BLENDS: [f32; 6] = [0.0, 2.0, 4.0, 8.0, 16.0, 32.0];
+pub(super) const LEAST_SQUARES_WEIGHTS: [f32; 6] = [0.0, 2.0, 4.0, 8.0, 16.0, 32.0];
 /// Factors between neighbouring ridges of the embedding, of the head, and bandwidths.
 const RIDGE_STEP: f64 = 2.0;
 const HEAD_RIDGE_STEP: f64 = 4.0;
@@ -62,7 +62,9 @@ pub(super) fn search(
         search_once(data, groups, params, tuning, run)
     };
     let chosen = chosen.map_or_else(again, |chosen| Ok(Some(chosen)))?;
-    chosen.ok_or_else(|| Error::Data("the checkpoints of the search cannot be read back: remove them and start again".into()))
+    chosen.ok_or_else(|| {
+        Error::Data("the checkpoints of the search cannot be read back: remove them and start again".into())
+    })
 }
 
 /// The same, or nothing when the scores of the best setting were kept but cannot be read.
@@ -165,7 +167,7 @@ struct Search<'a> {
     params: &'a TrainParams,
     tuning: &'a Tuning,
     spent: SearchClock,
-    /// Settings whose trial was begun: what their pieces are named by.
+    /// Settings whose validation was begun: they number the checkpoints.
     attempts: usize,
     trials: Vec<Validation<'a>>,
     tried: Vec<Tried>,
@@ -178,7 +180,7 @@ struct Search<'a> {
 /// The best settings so far, and what they made of the examples that decide.
 struct BestSetting {
     setting: Setting,
-    blend: f32,
+    least_squares_weight: f32,
     held_out: HeldOut,
     /// Which attempt it was.
     attempt: usize,
@@ -186,7 +188,7 @@ struct BestSetting {
     scores: Option<Vec<Matrix>>,
 }
 
-/// What is kept of a try: seconds of the search until its end, the best blend, and how good that is.
+/// What is kept of a try: seconds of the search until its end, the best least_squares_weight, and how good that is.
 type Outcome = Json<(f64, f32, HeldOut)>;
 
 impl Search<'_> {
@@ -210,10 +212,10 @@ impl Search<'_> {
         let name = format!("tried-{attempt}");
         let mut scored = None;
         let outcome: Option<Outcome> = run.find(&name, 0)?;
-        let (blend, held_out) = match outcome {
-            Some(Json((spent, blend, held_out))) => {
+        let (least_squares_weight, held_out) = match outcome {
+            Some(Json((spent, least_squares_weight, held_out))) => {
                 self.spent.set(spent);
-                (blend, held_out)
+                (least_squares_weight, held_out)
             }
             None => {
                 let each = self.trials.iter_mut().map(|trial| trial.scores(&name, &setting, run));
@@ -229,45 +231,51 @@ impl Search<'_> {
             ridge: setting.ridge,
             random_fraction: setting.random_fraction,
             head_ridge: (!least_squares).then_some(setting.head_ridge),
-            blend,
+            least_squares_weight,
             random_features: setting.features,
             held_out,
         });
         let quality = held_out.quality(self.single);
         let is_best = self.best.as_ref().is_none_or(|best| quality > best.held_out.quality(self.single) + GAIN);
-        let blended = |scored: &Vec<Components>| scored.iter().map(|scored| scored.combined(blend)).collect::<Vec<_>>();
+        let blended = |scored: &Vec<Components>| {
+            scored.iter().map(|scored| scored.combined(least_squares_weight)).collect::<Vec<_>>()
+        };
         let scores = scored.as_ref().filter(|_| is_best).map(blended);
         if let Some(scores) = &scores {
             run.keep(BEST, attempt as u64 + 1, scores)?;
         }
         if scored.is_some() {
-            run.keep(&name, 0, &Json((self.spent.seconds(), blend, held_out)))?;
+            run.keep(&name, 0, &Json((self.spent.seconds(), least_squares_weight, held_out)))?;
             run.forget_within(&name);
         }
         if is_best {
-            self.best = Some(BestSetting { setting, blend, held_out, attempt, scores });
+            self.best = Some(BestSetting { setting, least_squares_weight, held_out, attempt, scores });
         }
         Ok(quality)
     }
 
-    /// The blend that is best over all trials, and how good it is.
+    /// The least_squares_weight that is best over all trials, and how good it is.
     fn best_blend(&self, scored: &[Components]) -> (f32, HeldOut) {
         let least_squares = self.params.head == HeadKind::LeastSquares;
-        let blends = match self.tuning.blend && !least_squares {
-            true => &BLENDS[..],
-            false => std::slice::from_ref(&self.params.blend),
+        let weights_of_least_squares = match self.tuning.least_squares_weight && !least_squares {
+            true => &LEAST_SQUARES_WEIGHTS[..],
+            false => std::slice::from_ref(&self.params.least_squares_weight),
         };
-        let parts: Vec<Vec<HeldOut>> =
-            self.trials.iter().zip(scored).map(|(trial, scored)| trial.precision(scored, blends)).collect();
+        let parts: Vec<Vec<HeldOut>> = self
+            .trials
+            .iter()
+            .zip(scored)
+            .map(|(trial, scored)| trial.precision(scored, weights_of_least_squares))
+            .collect();
         let mean_of = |b: usize| HeldOut::mean(&parts.iter().map(|part| part[b]).collect::<Vec<_>>());
-        let (mut blend, mut held_out) = (blends[0], mean_of(0));
-        for (b, other) in blends.iter().enumerate().skip(1) {
+        let (mut least_squares_weight, mut held_out) = (weights_of_least_squares[0], mean_of(0));
+        for (b, other) in weights_of_least_squares.iter().enumerate().skip(1) {
             let found = mean_of(b);
             if found.quality(self.single) > held_out.quality(self.single) {
-                (blend, held_out) = (*other, found);
+                (least_squares_weight, held_out) = (*other, found);
             }
         }
-        (blend, held_out)
+        (least_squares_weight, held_out)
     }
 
     fn best(&self) -> &BestSetting {
@@ -395,7 +403,8 @@ impl Search<'_> {
     /// Probabilities and thresholds from what the best settings made of the examples that decide.
     fn finish(self, run: &mut Run<'_>) -> Result<Option<SearchOutcome>> {
         let Search { mut trials, tried, best, cut_short, params, .. } = self;
-        let BestSetting { setting, blend, held_out, attempt, scores } = best.expect("a setting was tried");
+        let BestSetting { setting, least_squares_weight, held_out, attempt, scores } =
+            best.expect("a setting was tried");
         let scores = match scores {
             Some(scores) => Some(scores),
             None => run.find::<Vec<Matrix>>(BEST, attempt as u64 + 1)?,
@@ -406,6 +415,16 @@ impl Search<'_> {
         let thresholds = thresholds(&calibration, all, truth.view())?;
         let faithful = trials[0].is_crossed();
         let start = Some(std::mem::replace(&mut trials[0].basis, Matrix::zeros(0, 0)));
-        Ok(Some(SearchOutcome { setting, blend, held_out, calibration, thresholds, start, tried, cut_short, faithful }))
+        Ok(Some(SearchOutcome {
+            setting,
+            least_squares_weight,
+            held_out,
+            calibration,
+            thresholds,
+            start,
+            tried,
+            cut_short,
+            faithful,
+        }))
     }
 }

@@ -1,4 +1,4 @@
-//! The clock of a search.
+//! The clock of a search, which runs on over all runs that worked on it.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! What a search for settings comes to, and how it is kept.
+//! The result of a search for settings, and how it is kept as a checkpoint.
 
 use std::io;
 
@@ -12,7 +12,7 @@ use crate::score::head::Calibration;
 /// What the search found.
 pub(super) struct SearchOutcome {
     pub setting: Setting,
-    pub blend: f32,
+    pub least_squares_weight: f32,
     pub held_out: HeldOut,
     pub calibration: Calibration,
     pub thresholds: Vec<f32>,
@@ -21,7 +21,7 @@ pub(super) struct SearchOutcome {
     pub tried: Vec<Tried>,
     pub cut_short: bool,
     /// Whether heads were trained on as large a part of the examples as the final one is. If not, they are weaker than
-    /// it, and what blend and calibration suit them need not suit it.
+    /// it, and what least_squares_weight and calibration suit them need not suit it.
     pub faithful: bool,
 }
 
@@ -30,7 +30,7 @@ impl SearchOutcome {
     pub fn skips_search(setting: Setting, params: &TrainParams, c: usize) -> SearchOutcome {
         SearchOutcome {
             setting,
-            blend: params.blend,
+            least_squares_weight: params.least_squares_weight,
             held_out: HeldOut::default(),
             calibration: Calibration::identity(params.head.loss()),
             thresholds: vec![0.5; c],
@@ -44,8 +44,9 @@ impl SearchOutcome {
 
 impl Store for SearchOutcome {
     fn store(&self, out: &mut Writer<'_>) -> io::Result<()> {
-        let SearchOutcome { setting, blend, held_out, calibration, tried, cut_short, faithful, .. } = self;
-        let small = Json((setting, blend, held_out, calibration, tried, cut_short, faithful));
+        let SearchOutcome { setting, least_squares_weight, held_out, calibration, tried, cut_short, faithful, .. } =
+            self;
+        let small = Json((setting, least_squares_weight, held_out, calibration, tried, cut_short, faithful));
         (small, &self.thresholds, &self.start).store(out)
     }
 }
@@ -53,7 +54,17 @@ impl Store for SearchOutcome {
 impl Load for SearchOutcome {
     fn load(from: &mut Reader) -> io::Result<SearchOutcome> {
         let (Json(small), thresholds, start) = Load::load(from)?;
-        let (setting, blend, held_out, calibration, tried, cut_short, faithful) = small;
-        Ok(SearchOutcome { setting, blend, held_out, calibration, thresholds, start, tried, cut_short, faithful })
+        let (setting, least_squares_weight, held_out, calibration, tried, cut_short, faithful) = small;
+        Ok(SearchOutcome {
+            setting,
+            least_squares_weight,
+            held_out,
+            calibration,
+            thresholds,
+            start,
+            tried,
+            cut_short,
+            faithful,
+        })
     }
 }

@@ -1,4 +1,4 @@
-//! Lists of likely labels, from what training has at hand.
+//! The shortlist of a new model, from rows that training has at hand.
 
 use super::params::TrainParams;
 use crate::data::{Dataset, Side};

@@ -414,9 +414,9 @@ fn a_ranker_is_added_where_it_helps() {
     let many = data(20_500);
     let tuning = Tuning { ranker: true, ..Tuning::off() };
     let (with, without) = (fit(&params, &many, &tuning), fit(&params, &many, &Tuning::off()));
-    assert!(ranker(&without).is_none() && chosen(&without).evidence == 0.0);
+    assert!(ranker(&without).is_none() && chosen(&without).ranker_weight == 0.0);
     let found = ranker(&with).unwrap();
-    assert!(found.weight > 0.0 && found.weight == chosen(&with).evidence);
+    assert!(found.weight > 0.0 && found.weight == chosen(&with).ranker_weight);
     // The features of a label say more of it than of others, and noise says little.
     let says = |feature, label| found.contribution(feature, label);
     assert!(says(0, 0) > 2.0 * says(0, 3).max(says(2 * C, 0)));
@@ -428,8 +428,10 @@ fn a_ranker_is_added_where_it_helps() {
     let (with, without) = (report(&with).held_out, report(&without).held_out);
     assert!(with.p1 > without.p1 + 0.1, "{with:?}");
 
-    let given = fit(&TrainParams { evidence: 3.0, ..squares }, &data(400), &Tuning::off());
-    let (least_squares, Head::Linear { weights }) = (chosen(&given).blend, given.head()) else { panic!("{given:?}") };
+    let given = fit(&TrainParams { ranker_weight: 3.0, ..squares }, &data(400), &Tuning::off());
+    let (least_squares, Head::Linear { weights }) = (chosen(&given).least_squares_weight, given.head()) else {
+        panic!("{given:?}")
+    };
     assert!(least_squares > 0.0, "least squares are left out");
     for label in 0..C {
         let (weights, embedding) = (weights.row(label), given.labels().row(label));
@@ -438,13 +440,13 @@ fn a_ranker_is_added_where_it_helps() {
     }
 
     // A weight that was given is taken, with few examples too, and other methods get none by themselves.
-    let given = TrainParams { evidence: 3.0, ..params.clone() };
+    let given = TrainParams { ranker_weight: 3.0, ..params.clone() };
     assert_eq!(ranker(&fit(&given, &data(400), &Tuning::off())).unwrap().weight, 3.0);
     let other = TrainParams { method: Method::Cs, ..params.clone() };
     assert!(ranker(&fit(&other, &data(400), &tuning)).is_none());
     let plain = TrainParams { method: Method::Plst, head: HeadKind::LeastSquares, ..given.clone() };
-    for bad in [TrainParams { evidence: f32::NAN, ..params.clone() }, TrainParams { folds: 0, ..given }, plain] {
+    for bad in [TrainParams { ranker_weight: f32::NAN, ..params.clone() }, TrainParams { folds: 0, ..given }, plain] {
         let error = try_fit(&bad, &data(400), &Tuning::off()).unwrap_err().to_string();
-        assert!(error.starts_with("evidence: "), "{error}");
+        assert!(error.starts_with("ranker_weight: "), "{error}");
     }
 }

@@ -1,4 +1,4 @@
-//! From which probability on a label is predicted, so that F1 is largest on examples that were held out.
+//! The probability from which a label is predicted, so that F1 is largest on held-out examples.
 //!
 //! A label with a handful of true examples among them would get a threshold that suits just these. Such labels share one,
 //! the best for all labels together.

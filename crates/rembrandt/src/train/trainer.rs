@@ -256,7 +256,7 @@ impl<'a> Trainer<'a> {
             Some(time) => Tuning { k: self.k.is_none(), ridge: self.ridge.is_none(), ..Tuning::within(time) },
             None => {
                 params = params.fast(data.shape());
-                Tuning { blend: true, ranker: true, ..Tuning::off() }
+                Tuning { least_squares_weight: true, ranker: true, ..Tuning::off() }
             }
         };
         params.fit(data, preprocessing, &tuning, &mut run)

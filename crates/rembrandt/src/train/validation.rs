@@ -1,4 +1,4 @@
-//! One division of the examples, on which settings are tried.
+//! [`Validation`]: one split of the examples, on which settings are compared.
 
 use std::io;
 
@@ -67,7 +67,7 @@ impl Held {
 
 /// One division, with what was computed for it last.
 pub(super) struct Validation<'a> {
-    /// What its pieces are named by.
+    /// The names of its checkpoints begin with it.
     name: String,
     /// Bases found so far.
     finds: usize,
@@ -253,9 +253,9 @@ impl<'a> Validation<'a> {
         Ok(self.precision(&Components { logistic: None, squares }, &[0.0])[0])
     }
 
-    /// How good the scores of the examples that decide are, for each of some blends.
-    pub fn precision(&self, scored: &Components, blends: &[f32]) -> Vec<HeldOut> {
-        scored.precision(self.check.labels.view(), self.check.weights.as_deref(), blends)
+    /// How good the scores of the examples that decide are, for each of some weights_of_least_squares.
+    pub fn precision(&self, scored: &Components, weights_of_least_squares: &[f32]) -> Vec<HeldOut> {
+        scored.precision(self.check.labels.view(), self.check.weights.as_deref(), weights_of_least_squares)
     }
 }
 
@@ -290,26 +290,31 @@ pub(super) struct Components {
 }
 
 impl Components {
-    /// logistic + blend·least squares; the latter alone where there is no logistic head.
-    pub fn combined(&self, blend: f32) -> Matrix {
+    /// logistic + least_squares_weight·least squares; the latter alone where there is no logistic head.
+    pub fn combined(&self, least_squares_weight: f32) -> Matrix {
         let mut scores = Matrix::zeros(self.squares.rows(), self.squares.cols());
-        (0..scores.rows()).for_each(|i| self.combine_row(i, blend, scores.row_mut(i)));
+        (0..scores.rows()).for_each(|i| self.combine_row(i, least_squares_weight, scores.row_mut(i)));
         scores
     }
 
-    /// Precision for each of some blends, as a mean weighted by examples.
-    pub fn precision(&self, labels: CsrRef<'_>, weights: Option<&[f32]>, blends: &[f32]) -> Vec<HeldOut> {
-        self.precision_beside((&[Vec::new()], &[0.0]), labels, weights, blends)
+    /// Precision for each of some weights_of_least_squares, as a mean weighted by examples.
+    pub fn precision(
+        &self,
+        labels: CsrRef<'_>,
+        weights: Option<&[f32]>,
+        weights_of_least_squares: &[f32],
+    ) -> Vec<HeldOut> {
+        self.precision_beside((&[Vec::new()], &[0.0]), labels, weights, weights_of_least_squares)
     }
 
-    /// Precision beside each kind of evidence, for each of some gains of it, and for each of some blends with it. `said`
-    /// is what the examples nominate: the same labels by all kinds.
+    /// Precision for some weights of least squares (`weights_of_least_squares`) and of the ranker (`gains`), with each of some scores of
+    /// the candidates: the same labels with other weights of the associations.
     pub fn precision_beside(
         &self,
         (said, gains): (&[Vec<Candidates>], &[f32]),
         labels: CsrRef<'_>,
         weights: Option<&[f32]>,
-        blends: &[f32],
+        weights_of_least_squares: &[f32],
     ) -> Vec<HeldOut> {
         let n = self.squares.rows();
         let each = |i: usize| {
@@ -317,10 +322,10 @@ impl Components {
             let (truth, _) = labels.row(i);
             let said: Vec<&[(u32, f32)]> = said.iter().map(|s| s.get(i).map_or(&[][..], Vec::as_slice)).collect();
             let mut row = vec![0.0; self.squares.cols()];
-            let mut found = vec![[0.0; 3]; said.len() * gains.len() * blends.len()];
-            for (b, blend) in blends.iter().enumerate() {
-                self.combine_row(i, *blend, &mut row);
-                // A gain moves only what is nominated, so all others are ranked once.
+            let mut found = vec![[0.0; 3]; said.len() * gains.len() * weights_of_least_squares.len()];
+            for (b, least_squares_weight) in weights_of_least_squares.iter().enumerate() {
+                self.combine_row(i, *least_squares_weight, &mut row);
+                // A gain moves only what is candidates, so all others are ranked once.
                 let take = |(label, _): &(u32, f32)| std::mem::replace(&mut row[*label as usize], f32::NEG_INFINITY);
                 let moved: Vec<f32> = said[0].iter().map(take).collect();
                 let others = rank(&row, 5).into_iter().map(|label| (label, row[label as usize]));
@@ -331,7 +336,8 @@ impl Components {
                     others.iter().for_each(|(label, score)| best.offer(*label, *score));
                     said.iter().zip(&moved).for_each(|((label, said), score)| best.offer(*label, score + gain * said));
                     let ranked: Vec<u32> = best.into_ranked().map(|(label, _)| label).collect();
-                    found[at * blends.len() + b] = [1, 3, 5].map(|k| weight * precision_at(truth, &ranked, k));
+                    found[at * weights_of_least_squares.len() + b] =
+                        [1, 3, 5].map(|k| weight * precision_at(truth, &ranked, k));
                 }
             }
             found
@@ -340,14 +346,14 @@ impl Components {
         let total = weights.map_or(n as f64, |w| w.iter().map(|w| f64::from(*w)).sum());
         let mean = |at: usize, j: usize| each.iter().map(|row| row[at][j]).sum::<f64>() / total.max(f64::MIN_POSITIVE);
         let held_out = |at: usize| HeldOut { examples: n as u64, p1: mean(at, 0), p3: mean(at, 1), p5: mean(at, 2) };
-        (0..said.len() * gains.len() * blends.len()).map(held_out).collect()
+        (0..said.len() * gains.len() * weights_of_least_squares.len()).map(held_out).collect()
     }
 
-    fn combine_row(&self, i: usize, blend: f32, out: &mut [f32]) {
+    fn combine_row(&self, i: usize, least_squares_weight: f32, out: &mut [f32]) {
         match &self.logistic {
             Some(logistic) => {
                 out.copy_from_slice(logistic.row(i));
-                add_least_squares(out, blend, self.squares.row(i));
+                add_least_squares(out, least_squares_weight, self.squares.row(i));
             }
             None => out.copy_from_slice(self.squares.row(i)),
         }

@@ -1,4 +1,4 @@
-//! Whichever of the methods it is: the closed set of them, for whoever trains, stores and asks.
+//! The tree methods as a closed set: their names, parameters and fitted trees, for training, files and prediction.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

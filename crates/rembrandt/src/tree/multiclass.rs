@@ -1,4 +1,4 @@
-//! What methods for one label per example ask of the data.
+//! Checks of methods for exactly one label per example.
 
 use crate::data::{Dataset, Side};
 use crate::linalg::csr::Csr;

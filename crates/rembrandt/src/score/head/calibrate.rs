@@ -289,7 +289,7 @@ mod tests {
         rows
     }
 
-    /// Scores in hundreds, as evidence with a large gain makes them: all sigmoids are 0 or 1 to begin with.
+    /// Scores in hundreds, as a ranker with a large weight makes them: all sigmoids are 0 or 1 to begin with.
     #[test]
     fn the_unit_of_scores_does_not_matter() {
         let mut rng = ChaCha8Rng::seed_from_u64(5);

@@ -1,4 +1,4 @@
-//! [`Decoder`]: scores that need no training, from h and the embedding of the labels alone.
+//! [`Decoder`]: scores from h and the embedding of the labels alone, which need no training.
 
 use super::Head;
 use super::logistic::Logistic;

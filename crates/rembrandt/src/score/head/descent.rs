@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use super::inputs::Inputs;
 use super::logistic::Logistic;
 use super::objective::{Loss, Objective, Targets};
-use super::row_subset::Part;
+use super::row_subset::RowSubset;
 use super::second_moments::gram;
 use crate::linalg::csr::CsrRef;
 use crate::linalg::matrix::{MatRef, Matrix};
@@ -219,7 +219,7 @@ pub(crate) fn descend(
     }
     for epoch in begun..schedule.epochs {
         let order = shuffled(n, schedule.seed.wrapping_add(epoch as u64));
-        let part = Part::new(objective.inputs.h(), &objective.targets, &order);
+        let part = RowSubset::new(objective.inputs.h(), &objective.targets, &order);
         let all = part.labels.view();
         for from in (std::mem::take(&mut next)..n).step_by(schedule.batch) {
             let to = n.min(from + schedule.batch);

@@ -1,6 +1,6 @@
 //! Gradients of logistic heads, estimated on some of the labels.
 //!
-//! The functions are those of `objective.rs` without smoothing. Some rows of one region look at a [`Subset`] of the labels,
+//! The functions are those of `objective.rs` without smoothing. Some rows of one region look at a [`LabelSample`] of the labels,
 //! whose members stand for 1/π labels each:
 //!
 //! ```text
@@ -16,7 +16,7 @@ use faer::{Accum, Mat, Par};
 use rayon::prelude::*;
 
 use super::inputs::Inputs;
-use super::label_sample::Subset;
+use super::label_sample::LabelSample;
 use super::objective::{Loss, Targets, scores};
 use crate::linalg::kernels::elementwise::{exp_sum, sigmoid_minus, softmax_minus};
 use crate::linalg::matrix::Matrix;
@@ -104,7 +104,7 @@ impl Estimate<'_> {
     }
 
     /// The gradient of some rows by the weights of the labels of a subset, one row for each of them. One thread.
-    pub fn gradient(&self, weights: &Matrix, rows: &[u32], subset: &Subset) -> Vec<f32> {
+    pub fn gradient(&self, weights: &Matrix, rows: &[u32], subset: &LabelSample) -> Vec<f32> {
         let (count, width) = (subset.labels.len(), weights.cols());
         let mut block = Matrix::zeros(count, width);
         for (to, from) in subset.labels.iter().enumerate() {
@@ -125,14 +125,14 @@ impl Estimate<'_> {
 /// What is the same for every row while a subset is looked at.
 struct Scope<'a> {
     estimate: &'a Estimate<'a>,
-    subset: &'a Subset,
+    subset: &'a LabelSample,
     zeros: Vec<f32>,
     /// Independent labels: what the probability of each counts. Softmax: what is added to its score.
     counts: Vec<f32>,
 }
 
 impl<'a> Scope<'a> {
-    fn new(estimate: &'a Estimate<'a>, subset: &'a Subset) -> Scope<'a> {
+    fn new(estimate: &'a Estimate<'a>, subset: &'a LabelSample) -> Scope<'a> {
         let pairs = subset.labels.iter().zip(&subset.factors);
         let counts = match estimate.loss {
             Loss::Independent => pairs.map(|(l, f)| f * estimate.targets.label_weight(*l as usize)).collect(),

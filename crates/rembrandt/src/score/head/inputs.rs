@@ -1,4 +1,4 @@
-//! What a head sees of the examples: h(x), or random features of it, and a constant 1.
+//! The inputs of a head: h(x) or random features of it, and a constant 1.
 
 use rayon::prelude::*;
 

@@ -23,7 +23,7 @@ const ANYWHERE: f64 = 0.25;
 const REMEMBERED: usize = 4;
 
 /// The chance of every label to be drawn, wherever it is likely or not.
-pub(crate) struct Lottery {
+pub(crate) struct LabelSampler {
     /// The chance of each label.
     chance: Vec<f64>,
     /// Sums of the chances of a label and those before it.
@@ -56,21 +56,21 @@ impl Load for Vec<Likely> {
 
 /// Labels, by their numbers, and what each of them stands for.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Subset {
+pub(crate) struct LabelSample {
     pub labels: Vec<u32>,
     /// 1/π.
     pub factors: Vec<f32>,
 }
 
-impl Lottery {
+impl LabelSampler {
     /// Draws about `most` labels at a time, from those that `frequency` is above 0 for.
-    pub fn new(frequency: &[f64], most: usize) -> Lottery {
+    pub fn new(frequency: &[f64], most: usize) -> LabelSampler {
         let total: f64 = frequency.iter().sum();
         let known = frequency.iter().filter(|f| **f > 0.0).count() as f64;
         // With room for all of them, nothing is left to chance.
         if most as f64 >= known {
             let chance: Vec<f64> = frequency.iter().map(|f| f64::from(u8::from(*f > 0.0))).collect();
-            return Lottery { sums: sums(&chance), chance, likely: 0 };
+            return LabelSampler { sums: sums(&chance), chance, likely: 0 };
         }
         let anywhere = (ANYWHERE * most as f64).ceil();
         // Half by frequency, as most labels are about as likely as they are frequent, and half evenly.
@@ -78,7 +78,7 @@ impl Lottery {
         let shares: Vec<f64> = frequency.iter().map(share).collect();
         let factor = fill(shares.iter().copied(), anywhere);
         let chance: Vec<f64> = shares.iter().map(|share| (factor * share).min(1.0)).collect();
-        Lottery { sums: sums(&chance), chance, likely: most - anywhere as usize }
+        LabelSampler { sums: sums(&chance), chance, likely: most - anywhere as usize }
     }
 
     /// The likely labels of a region, from the size of what each label adds there.
@@ -112,7 +112,7 @@ impl Lottery {
     }
 
     /// Draws labels, with those that some examples hold among them. Another key is another draw.
-    pub fn draw(&self, likely: &Likely, held: impl Iterator<Item = u32>, key: u64) -> Subset {
+    pub fn draw(&self, likely: &Likely, held: impl Iterator<Item = u32>, key: u64) -> LabelSample {
         let unit = |seed: u64| (xxh3_64_with_seed(&key.to_le_bytes(), seed) >> 11) as f64 / (1u64 << 53) as f64;
         let mut certain: Vec<u32> = held.filter(|label| self.chance[*label as usize] > 0.0).collect();
         certain.sort_unstable();
@@ -148,7 +148,7 @@ impl Lottery {
             let chance = 1.0 - (1.0 - self.chance[*label as usize]) * (1.0 - for_likely);
             chance.recip() as f32
         };
-        Subset { factors: drawn.iter().map(factor).collect(), labels: drawn }
+        LabelSample { factors: drawn.iter().map(factor).collect(), labels: drawn }
     }
 }
 

@@ -47,7 +47,7 @@ pub(crate) use inputs::{STRIP, add_intercept};
 pub use logistic::{Logistic, LogisticParams, LogisticReport};
 pub use objective::{Loss, Targets};
 pub(crate) use pursuit::{Dictionary, Pursuit};
-pub(crate) use row_subset::Part;
+pub(crate) use row_subset::RowSubset;
 pub use sampled::Sampled;
 
 use crate::linalg::matrix::Matrix;

@@ -1,4 +1,4 @@
-//! Regions: examples that lie near each other, so that the same few labels are likely for all of them.
+//! Partition: examples that lie near each other, so that the same few labels are likely for all of them.
 //!
 //! The examples are halved again and again, each time along the direction in which they vary most. All regions are of
 //! about the same size. What lies where depends on the examples alone, not on threads.
@@ -16,21 +16,21 @@ const GRAIN: usize = 1024;
 
 /// A division of rows into regions.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Regions {
+pub(crate) struct Partition {
     /// All rows, those of one region beside each other.
     rows: Vec<u32>,
     /// Where each region begins, and the end.
     starts: Vec<usize>,
 }
 
-impl Regions {
+impl Partition {
     /// Divides the rows of `h` into regions of at most `size` rows.
-    pub fn new(h: MatRef<'_>, size: usize) -> Regions {
+    pub fn new(h: MatRef<'_>, size: usize) -> Partition {
         let mut rows: Vec<u32> = (0..h.rows() as u32).collect();
         halve(h, &mut rows, size.max(1));
         let mut starts = vec![0];
         ends(h.rows(), size.max(1), &mut starts);
-        Regions { rows, starts }
+        Partition { rows, starts }
     }
 
     /// Number of regions.
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn near_rows_share_a_region() {
         let h = corners(4000);
-        let regions = Regions::new(h.view(), 1000);
+        let regions = Partition::new(h.view(), 1000);
         assert_eq!(regions.count(), 4);
         let mut seen = vec![false; 4000];
         for region in 0..4 {
@@ -149,7 +149,7 @@ mod tests {
             let h = corners(n);
             let found = |threads: usize| {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-                pool.install(|| Regions::new(h.view(), size))
+                pool.install(|| Partition::new(h.view(), size))
             };
             let one = found(1);
             assert_eq!(one, found(4));
@@ -157,6 +157,6 @@ mod tests {
             assert_eq!((0..one.count()).map(|r| one.rows(r).len()).sum::<usize>(), n);
         }
         // Rows that are all the same can be parted as well.
-        assert_eq!(Regions::new(Matrix::zeros(100, 3).view(), 30).count(), 4);
+        assert_eq!(Partition::new(Matrix::zeros(100, 3).view(), 30).count(), 4);
     }
 }

@@ -24,10 +24,10 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::estimate::{Estimate, multiply};
 use super::inputs::Inputs;
-use super::label_sample::{Likely, Lottery, Subset};
+use super::label_sample::{LabelSample, LabelSampler, Likely};
 use super::logistic::{Logistic, Round, prior};
 use super::objective::{Loss, Targets};
-use super::partition::Regions;
+use super::partition::Partition;
 use super::second_moments::gram;
 use crate::linalg::kernels::adam::{Adam, Row};
 use crate::linalg::matrix::Matrix;
@@ -36,7 +36,7 @@ use crate::{Error, Result, Run};
 
 /// Rows that tell the coordinates.
 const MOMENTS: usize = 65_536;
-/// How examples are divided. Regions take turns where they are many, so that a step takes more rows of each that it takes
+/// How examples are divided. Partition take turns where they are many, so that a step takes more rows of each that it takes
 /// any of, and reads the weights of its labels for more of them.
 const DIVISION: Division = Division { rows: 4096, in_turn: 128 };
 /// Rows of a region that tell its likely labels, and of all regions, about. Each is scored against all labels.
@@ -49,7 +49,7 @@ const TOGETHER: usize = 128;
 const FIRST_TOLD: usize = 4;
 /// A step takes rows of one region in so many, at most.
 const TURNS: usize = 4;
-/// Regions whose gradients are held at a time.
+/// Partition whose gradients are held at a time.
 const WAVE: usize = 32;
 /// Labels of one task.
 const GROUP: usize = 64;
@@ -150,8 +150,8 @@ impl Sampled {
         run.begin((self.epochs * self.steps) as u64);
         let coordinates = Coordinates::new(self.ridge, &inputs, &targets, &frequency)?;
         let estimate = Estimate { inputs, targets, loss: self.loss, coordinates: coordinates.inward.clone() };
-        let lottery = Lottery::new(&frequency, self.labels);
-        let regions = Regions::new(inputs.h(), division.rows);
+        let lottery = LabelSampler::new(&frequency, self.labels);
+        let regions = Partition::new(inputs.h(), division.rows);
         let every = (regions.count() / division.in_turn).clamp(1, TURNS.min(self.steps));
         let turns = Turns { steps: self.steps, every };
         let mut moving = Moving::new(coordinates.enter(&plain), &coordinates, &frequency);
@@ -166,8 +166,8 @@ impl Sampled {
     fn descend(
         &self,
         estimate: &Estimate<'_>,
-        lottery: &Lottery,
-        (regions, turns): (&Regions, Turns),
+        lottery: &LabelSampler,
+        (regions, turns): (&Partition, Turns),
         total: f64,
         moving: &mut Moving<'_>,
         run: &mut Run<'_>,
@@ -227,7 +227,7 @@ fn shuffled(rows: &[u32], seed: u64) -> Vec<u32> {
 struct Division {
     /// Rows of a region, at most.
     rows: usize,
-    /// Regions that a step takes rows of, at least, if there are so many.
+    /// Partition that a step takes rows of, at least, if there are so many.
     in_turn: usize,
 }
 
@@ -252,7 +252,7 @@ impl Turns {
 }
 
 /// The likely labels of every region, as its first rows tell them.
-fn tell(estimate: &Estimate<'_>, lottery: &Lottery, order: &[Vec<u32>], weights: &Matrix) -> Vec<Likely> {
+fn tell(estimate: &Estimate<'_>, lottery: &LabelSampler, order: &[Vec<u32>], weights: &Matrix) -> Vec<Likely> {
     if !lottery.leaves_out() {
         return vec![Likely::default(); order.len()];
     }
@@ -290,8 +290,15 @@ impl<'a> Moving<'a> {
         Moving { weights, coordinates, frequency, gradient: vec![0.0; count * width], first, second, steps: 0 }
     }
 
-    /// The gradient of what a step takes of every region. Regions are worked on side by side and added up in their order.
-    fn gather(&mut self, estimate: &Estimate<'_>, lottery: &Lottery, likely: &[Likely], rows: &[&[u32]], seed: u64) {
+    /// The gradient of what a step takes of every region. Partition are worked on side by side and added up in their order.
+    fn gather(
+        &mut self,
+        estimate: &Estimate<'_>,
+        lottery: &LabelSampler,
+        likely: &[Likely],
+        rows: &[&[u32]],
+        seed: u64,
+    ) {
         let width = self.weights.cols();
         self.gradient.par_chunks_mut(GROUP * width).for_each(|sum| sum.fill(0.0));
         let weights = &self.weights;
@@ -304,7 +311,7 @@ impl<'a> Moving<'a> {
                 let gradient = estimate.gradient(weights, rows, &subset);
                 (subset, gradient)
             };
-            let found: Vec<(Subset, Vec<f32>)> = wave.par_iter().map(of).collect();
+            let found: Vec<(LabelSample, Vec<f32>)> = wave.par_iter().map(of).collect();
             self.gradient.par_chunks_mut(GROUP * width).enumerate().for_each(|(group, sums)| {
                 let base = group * GROUP;
                 for (subset, gradient) in &found {

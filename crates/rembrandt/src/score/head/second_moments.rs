@@ -1,4 +1,4 @@
-//! The second moments of the inputs: what all steps are preconditioned with.
+//! The second moments of the inputs, with which all steps are preconditioned.
 
 use faer::Mat;
 use rayon::prelude::*;

@@ -1,4 +1,4 @@
-//! Both matrices, from the examples.
+//! The association table, and the fit of both matrices.
 
 use rayon::prelude::*;
 
@@ -10,8 +10,8 @@ use crate::{Result, Run};
 
 /// Labels that a feature keeps at most.
 const MOST: usize = 512;
-/// What sums count beside weights that separate, for examples of mean square 1.
-const SUMS: f64 = 1.0;
+/// Weight of the associations beside the one-vs-rest scores, for examples of mean square 1.
+const ASSOCIATION_WEIGHT: f64 = 1.0;
 /// Features of one task.
 const GRAIN: usize = 64;
 
@@ -25,7 +25,7 @@ impl Ranker {
     /// What single features say of labels on some examples, with a gain of 1.
     pub(crate) fn fit(seen: RankerData<'_>, run: &mut Run<'_>) -> Result<Ranker> {
         let n = seen.x.rows();
-        // So that all of what is mistaken can be numbered.
+        // So that all hard negatives can be numbered.
         let most = negatives_per_example(n as u64, seen.x.nnz() as u64).min(u32::MAX as usize / n.max(1)) as u32;
         let power = exponent::choose(seen, most as usize);
         let sums = FeatureLabelMatrix::association_table(seen, power);
@@ -33,7 +33,7 @@ impl Ranker {
         let constants: Vec<f32> = fitted.iter().map(|label| label.constant).collect();
         let one_vs_rest = FeatureLabelMatrix::of(&mut fitted, seen.d);
         // An association is in the unit of values to the power of 1 − p.
-        let association_weight = (SUMS * mean_square(seen).powf((power - 1.0) / 2.0)) as f32;
+        let association_weight = (ASSOCIATION_WEIGHT * mean_square(seen).powf((power - 1.0) / 2.0)) as f32;
         let constants = constants.into();
         Ok(Ranker { weight: 1.0, most, association_weight, associations: sums, one_vs_rest, constants })
     }
@@ -67,17 +67,17 @@ impl FeatureLabelMatrix {
     }
 
     /// The weights of all labels, by features; takes them away.
-    fn of(separated: &mut [LabelWeights], d: usize) -> FeatureLabelMatrix {
+    fn of(labels_weights: &mut [LabelWeights], d: usize) -> FeatureLabelMatrix {
         let mut starts = vec![0; d + 1];
-        let weights = separated.iter().flat_map(|separated| &separated.weights);
+        let weights = labels_weights.iter().flat_map(|labels_weights| &labels_weights.weights);
         weights.for_each(|(feature, _)| starts[*feature as usize + 1] += 1);
         (0..d).for_each(|f| starts[f + 1] += starts[f]);
         let pairs = starts[d] as usize;
         let (mut labels, mut weights) = (vec![0; pairs], vec![0; pairs]);
         let mut next = starts.clone();
         // Labels come in their order, so those of a feature ascend.
-        for (label, separated) in (0u32..).zip(separated) {
-            for (feature, weight) in std::mem::take(&mut separated.weights) {
+        for (label, labels_weights) in (0u32..).zip(labels_weights) {
+            for (feature, weight) in std::mem::take(&mut labels_weights.weights) {
                 let at = &mut next[feature as usize];
                 (labels[*at as usize], weights[*at as usize]) = (label, narrow(weight));
                 *at += 1;

@@ -1,11 +1,9 @@
-//! How much the strong words of an example count beside the weak ones.
+//! The exponent of the association table.
 //!
-//! The root of a regression makes of a strong word little more than of a weak one. That is right for a title, which has
-//! a dozen words, most of them about something. In a document of hundreds, weak words are many, and their sum drowns the
-//! few that tell what it is about: there the regression itself, or a higher power of it, nominates better. So the power is
-//! chosen on examples that had no part in the sums, by how many of their labels they do not nominate. The root stands
-//! unless another power misses a good deal fewer, because sums are scores as well, and sums of roots have the better order:
-//! on the titles of books the regression misses as many, and the whole is worse by more than a point with it.
+//! With p = ½ a strongly associated word counts little more than a weak one. That suits titles of a dozen words. In a
+//! document of hundreds of words the many weak associations drown the few strong ones, and p ≥ 1 has the better recall. So
+//! p is chosen on examples that the table has not seen, by the recall of their candidates. p = ½ stands unless another
+//! exponent misses at least a fifth fewer labels: associations are scores as well, and those with p = ½ rank better.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -16,12 +14,12 @@ use crate::linalg::csr::Csr;
 use crate::linalg::kernels::dots::{Number, narrow};
 use crate::linalg::sparse_accumulator::SparseAccumulator;
 
-/// Powers to choose from. The first stands where nothing can be chosen.
-const POWERS: [f64; 3] = [0.5, 1.0, 1.5];
+/// Exponents to choose from. The first stands where nothing can be chosen.
+const EXPONENTS: [f64; 3] = [0.5, 1.0, 1.5];
 /// What another power may miss, at most, of what the root misses.
-const MISSED: f64 = 0.8;
+const MOST_MISSED: f64 = 0.8;
 /// Examples that are asked, about and at most, and one of how many they are; the sums are of the others meanwhile.
-const ASKED: usize = 2500;
+const VALIDATION: usize = 2500;
 const EVERY: usize = 20;
 /// With fewer to ask, chance would choose.
 const FEWEST: usize = 100;
@@ -30,12 +28,12 @@ const SEED: u64 = 1;
 /// Examples of one task.
 const GRAIN: usize = 32;
 
-/// The power for examples that nominate `most` labels each.
+/// The exponent for examples with `most` candidates each.
 pub(super) fn choose(seen: RankerData<'_>, most: usize) -> f64 {
     let used: Vec<usize> = (0..seen.x.rows()).filter(|i| seen.weight(*i) > 0.0).collect();
-    let count = used.len().min(ASKED * EVERY);
+    let count = used.len().min(VALIDATION * EVERY);
     if count / EVERY < FEWEST {
-        return POWERS[0];
+        return EXPONENTS[0];
     }
     let mut rng = ChaCha8Rng::seed_from_u64(SEED);
     let (mut told, mut asked, mut weights) = (Rows::default(), Rows::default(), Vec::new());
@@ -54,13 +52,13 @@ pub(super) fn choose(seen: RankerData<'_>, most: usize) -> f64 {
         1.0,
     );
     let regressions = sums.weights.clone();
-    let missed = POWERS.map(|power| {
+    let missed = EXPONENTS.map(|power| {
         let raised = |w: f64| narrow(w.abs().powf(power).copysign(w) as f32);
         sums.weights = regressions.iter().map(|w| raised(f64::from(w.widen()))).collect::<Vec<u16>>().into();
         asked.missed(&sums, most)
     });
-    let (mut best, mut bar) = (POWERS[0], MISSED * missed[0] as f64);
-    for (power, missed) in POWERS.into_iter().zip(missed).skip(1) {
+    let (mut best, mut bar) = (EXPONENTS[0], MOST_MISSED * missed[0] as f64);
+    for (power, missed) in EXPONENTS.into_iter().zip(missed).skip(1) {
         if (missed as f64) < bar {
             (best, bar) = (power, missed as f64);
         }
@@ -86,12 +84,12 @@ impl Rows {
         self.y.extend_rows(seen.y, i, i + 1);
     }
 
-    /// How many labels are not nominated by the examples that have them.
+    /// How many labels are not candidates by the examples that have them.
     fn missed(&self, sums: &FeatureLabelMatrix, most: usize) -> usize {
         let (x, y) = (self.x.view(), self.y.view());
         let missed = |scratch: &mut SparseAccumulator, i: usize| {
-            let nominated = sums.leading(x.row(i), most, &[], scratch);
-            let absent = |label: &&u32| nominated.binary_search_by_key(*label, |(other, _)| *other).is_err();
+            let candidates = sums.leading(x.row(i), most, &[], scratch);
+            let absent = |label: &&u32| candidates.binary_search_by_key(*label, |(other, _)| *other).is_err();
             y.row(i).0.iter().filter(absent).count()
         };
         (0..x.rows()).into_par_iter().with_min_len(GRAIN).map_init(SparseAccumulator::default, missed).sum()
@@ -125,7 +123,7 @@ mod tests {
     fn a_strong_word_among_many_weak_ones_counts_more() {
         assert_eq!(choice(0, 3), 0.5);
         assert_eq!(choice(10, 3), 1.5);
-        // Where all are nominated, there is nothing to choose.
+        // Where all are candidates, there is nothing to choose.
         assert_eq!(choice(10, 40), 0.5);
     }
 
@@ -139,7 +137,7 @@ mod tests {
             y.end_row();
         }
         let seen = RankerData { x: x.view(), y: y.view(), weights: None, d: 1, c: 1 };
-        assert_eq!(choose(seen, 1), POWERS[0]);
-        assert_eq!(choose(RankerData { weights: Some(&[0.0; 1000]), ..seen }, 1), POWERS[0]);
+        assert_eq!(choose(seen, 1), EXPONENTS[0]);
+        assert_eq!(choose(RankerData { weights: Some(&[0.0; 1000]), ..seen }, 1), EXPONENTS[0]);
     }
 }

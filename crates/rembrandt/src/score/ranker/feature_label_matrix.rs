@@ -1,4 +1,4 @@
-//! A sparse matrix of features and labels, by features.
+//! [`FeatureLabelMatrix`]: a number for pairs of a feature and a label, sparse, by features.
 
 use std::io;
 use std::ops::Range;
@@ -46,20 +46,20 @@ impl FeatureLabelMatrix {
     pub fn check(&self, d: usize, c: usize) -> Result<(), &'static str> {
         let ends = (self.starts.first(), self.starts.last());
         if self.starts.len() != d + 1 || ends != (Some(&0), Some(&(self.labels.len() as u64))) {
-            return Err("its evidence does not fit its features");
+            return Err("its ranker does not fit its features");
         }
         if !self.starts.is_sorted() || self.weights.len() != self.labels.len() {
-            return Err("its evidence contradicts itself");
+            return Err("its ranker contradicts itself");
         }
         let bad = |f: usize| {
             let labels = &self.labels[self.places(f)];
             !labels.is_sorted_by(|a, b| a < b) || labels.last().is_some_and(|label| *label as usize >= c)
         };
         if (0..d).into_par_iter().with_min_len(FEATURES).any(bad) {
-            return Err("its evidence names labels that it does not have, or one twice");
+            return Err("its ranker names labels that it does not have, or one twice");
         }
         if self.weights.par_iter().with_min_len(PAIRS).any(|bits| !bits.widen().is_finite()) {
-            return Err("its evidence holds numbers that are not finite");
+            return Err("its ranker holds numbers that are not finite");
         }
         Ok(())
     }

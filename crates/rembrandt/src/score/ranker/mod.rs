@@ -1,38 +1,35 @@
-//! What single features say of labels, without an embedding in between.
+//! The ranker: one sparse linear scorer per label, asked about the candidates of an example.
 //!
-//! An embedding has a few hundred dimensions for tens of thousands of labels. Where each label is told by words of its
-//! own, as in the titles of books, no such space can keep the labels apart, and what a word says of a label is lost on
-//! the way through it. So it is kept beside the embedding, as two sparse matrices. The first *nominates*: with X and Y of
-//! the training examples,
+//! A few hundred dimensions cannot keep tens of thousands of labels apart where each is told by words of its own, as in
+//! titles of books. So the embedding is complemented by two sparse feature × label matrices.
 //!
-//! ```text
-//! e(f, l) = ( Σᵢ xᵢf yᵢl / (Σᵢ xᵢf² + ρ) )^p          and         e(l) = Σ over the features f of an example of x_f e(f, l)
-//! ```
-//!
-//! In brackets stands what a regression of the label on this feature alone would give; ρ, the mean of the sums of squares,
-//! keeps rare features from saying too much. The power p is a root for short texts, and higher for long ones (`power.rs`).
-//! A feature keeps the labels of which it says most. An example nominates the labels with the largest sums.
-//!
-//! Such sums know nothing of each other. The second matrix *decides* among the nominated: weights w and a constant b for
-//! each label, which tell its examples from those that nominate it without having it (`separate.rs`). They have learned
-//! nothing of examples that do not nominate their label, and say nothing there:
+//! The *association table* proposes candidates. With X and Y of the training examples,
 //!
 //! ```text
-//! score ← score + gain · (1 + w·x + b + share · e(l))      for the labels l that the example nominates, and for no other
+//! a(f, l) = ( Σᵢ xᵢf yᵢl / (Σᵢ xᵢf² + ρ) )^p        a(x, l) = Σ over the features f of x_f a(f, l)
 //! ```
 //!
-//! A separator says −1 to what it rejects, so that is what a label is taken to be rejected with that was not nominated,
-//! and the 1 makes it the zero. For labels that were never mistaken the sums stand alone. Share and gain are chosen on
-//! held-out examples, and may be 0.
+//! In brackets is the regression of the label on this feature alone; ρ, the mean over features of Σᵢ xᵢf², shrinks rare
+//! features. The exponent p is ½ for short texts and larger for long ones (`exponent.rs`). Every feature keeps its
+//! strongest labels, and the candidates of an example are the labels with the largest a(x, l).
 //!
-//! It takes a few passes over the examples, and memory for what features and labels met and for what is mistaken.
+//! *One-vs-rest* scorers w·x + b rank the candidates. Each label is trained on its own examples against hard negatives:
+//! the examples that propose it without having it (`one_vs_rest.rs`). A scorer has seen no other examples, so it is
+//! asked about candidates only:
+//!
+//! ```text
+//! score(l) ← score(l) + weight · (1 + w·x + b + association_weight · a(x, l))        for candidates l
+//! ```
+//!
+//! The hinge loss puts rejected labels at −1, so the 1 makes a rejected candidate equal to a label that is no candidate.
+//! Both weights are fitted on held-out examples and may be 0.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `said` | a sparse matrix of features and labels, and the labels that lead in it |
-//! | `build` | both matrices, from the examples |
-//! | `power` | how much strong words count beside weak ones |
-//! | `separate` | weights that tell a label from those that it is mistaken for |
+//! | `feature_label_matrix` | a sparse feature × label matrix, and the labels that it scores highest for an example |
+//! | `association` | the association table, and the fit of both matrices |
+//! | `exponent` | the choice of p |
+//! | `one_vs_rest` | the scorers, by dual coordinate descent |
 
 mod association;
 mod exponent;
@@ -54,13 +51,13 @@ use crate::linalg::sparse_accumulator::SparseAccumulator;
 pub(crate) use feature_label_matrix::FeatureLabelMatrix;
 pub(crate) use one_vs_rest::negatives_per_example;
 
-/// Examples that evidence is drawn from.
+/// Examples that a ranker is fitted to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RankerData<'a> {
     /// Features and labels.
     pub x: CsrRef<'a>,
     pub y: CsrRef<'a>,
-    /// What each counts; 0: it is not looked at.
+    /// Weights of the examples; those of weight 0 are left out.
     pub weights: Option<&'a [f32]>,
     pub d: usize,
     pub c: usize,
@@ -72,7 +69,7 @@ impl RankerData<'_> {
     }
 }
 
-/// Examples of one task that nominates.
+/// Examples of one task that proposes candidates.
 const GRAIN: usize = 8;
 
 /// Sparse scorers of the labels that an example could have.
@@ -107,12 +104,12 @@ impl Load for Ranker {
     }
 }
 
-/// Labels that an example nominates, ascending, with what is added to their scores.
+/// Candidates of an example, ascending, with what the ranker adds to their scores.
 pub(crate) type Candidates = Vec<(u32, f32)>;
 
-/// Labels, and those that are nominated beside them: ascending, each once.
-pub(crate) fn with_candidates(mut labels: Vec<u32>, nominated: &[(u32, f32)]) -> Vec<u32> {
-    labels.extend(nominated.iter().map(|(label, _)| *label));
+/// Labels and candidates together: ascending, each once.
+pub(crate) fn with_candidates(mut labels: Vec<u32>, candidates: &[(u32, f32)]) -> Vec<u32> {
+    labels.extend(candidates.iter().map(|(label, _)| *label));
     labels.sort_unstable();
     labels.dedup();
     labels
@@ -129,45 +126,45 @@ impl Ranker {
         self.associations.labels.len() + self.one_vs_rest.labels.len()
     }
 
-    /// What is wrong with evidence from a file, for `d` features and `c` labels.
+    /// Checks a ranker from a file, for `d` features and `c` labels.
     pub(crate) fn check(&self, d: usize, c: usize) -> Result<(), &'static str> {
         self.associations.check(d, c)?;
         self.one_vs_rest.check(d, c)?;
         if self.constants.len() != c {
-            return Err("its evidence does not fit its labels");
+            return Err("its ranker does not fit its labels");
         }
         if !self.weight.is_finite()
             || !self.association_weight.is_finite()
             || self.constants.iter().any(|b| !b.is_finite())
         {
-            return Err("its evidence holds numbers that are not finite");
+            return Err("its ranker holds numbers that are not finite");
         }
         Ok(())
     }
 
-    /// The labels that an example nominates, and what evidence adds to their scores.
+    /// The candidates of an example, and what the ranker adds to their scores.
     pub(crate) fn propose(&self, x: (&[u32], Option<&[f32]>), sums: &mut SparseAccumulator) -> Candidates {
         let leading = self.associations.leading(x, self.most as usize, &[], sums);
-        let separated = self.one_vs_rest.sums(x, &leading, sums);
-        let score = |((label, sum), separated): ((u32, f32), f32)| {
-            (label, self.weight * (1.0 + separated + self.constants[label as usize] + self.association_weight * sum))
+        let one_vs_rest = self.one_vs_rest.sums(x, &leading, sums);
+        let score = |((label, sum), one_vs_rest): ((u32, f32), f32)| {
+            (label, self.weight * (1.0 + one_vs_rest + self.constants[label as usize] + self.association_weight * sum))
         };
-        leading.into_iter().zip(separated).map(score).collect()
+        leading.into_iter().zip(one_vs_rest).map(score).collect()
     }
 
-    /// What a label has for being nominated at all.
+    /// The constant that a candidate starts from.
     pub(crate) fn start(&self, label: u32) -> f32 {
         self.weight * (1.0 + self.constants[label as usize])
     }
 
-    /// What a feature of value 1 adds to that.
+    /// The share of a feature of value 1 in the score of a candidate.
     pub(crate) fn contribution(&self, feature: usize, label: u32) -> f32 {
         self.weight
             * (self.one_vs_rest.weight(feature, label)
                 + self.association_weight * self.associations.weight(feature, label))
     }
 
-    /// What each of some examples nominates.
+    /// The candidates of each of some examples.
     pub(crate) fn propose_all(&self, x: CsrRef<'_>) -> Vec<Candidates> {
         let one = |sums: &mut SparseAccumulator, i: usize| self.propose(x.row(i), sums);
         (0..x.rows()).into_par_iter().with_min_len(GRAIN).map_init(SparseAccumulator::default, one).collect()
@@ -183,16 +180,16 @@ pub(crate) enum Labels<'a> {
 }
 
 impl Labels<'_> {
-    /// Adds what is nominated to the scores of these labels.
-    pub fn add(&self, nominated: &[(u32, f32)], scores: &mut [f32]) {
+    /// Adds the scores of candidates to those of these labels.
+    pub fn add(&self, candidates: &[(u32, f32)], scores: &mut [f32]) {
         match self {
             Labels::Range(range) => {
-                let from = nominated.partition_point(|(label, _)| *label < range.start);
-                let within = nominated[from..].iter().take_while(|(label, _)| *label < range.end);
+                let from = candidates.partition_point(|(label, _)| *label < range.start);
+                let within = candidates[from..].iter().take_while(|(label, _)| *label < range.end);
                 within.for_each(|(label, value)| scores[(label - range.start) as usize] += value);
             }
             Labels::Some(labels) => {
-                for (label, value) in nominated {
+                for (label, value) in candidates {
                     if let Ok(at) = labels.binary_search(label) {
                         scores[at] += value;
                     }

@@ -1,17 +1,12 @@
-//! Weights that tell a label from those that it is mistaken for.
-//!
-//! Sums say what a feature has to do with a label, but not what other features say already, nor which labels a feature
-//! must keep apart. Both are learned here, for each label l by itself: its examples against those that sums would give it
-//! without cause,
+//! One-vs-rest scorers of the labels, each trained against its hard negatives.
 //!
 //! ```text
-//! min ½|w|² + ½b² + C Σᵢ max(0, 1 − sᵢ (w·xᵢ + b))²     over the examples i with l (sᵢ = 1) and those mistaken (sᵢ = −1)
+//! min ½|w|² + ½b² + C Σᵢ max(0, 1 − sᵢ (w·xᵢ + b))²     sᵢ = 1 for the examples of the label, −1 for its hard negatives
 //! ```
 //!
-//! by dual coordinate descent [1]. An example is mistaken for the labels that lead its sums and are not its own: a few,
-//! so that all labels together take a few passes over the examples, whatever the number of labels. Trees of labels train
-//! their leaves in the same way, on what the levels above mistake [2], and ask them, as is done here, only about examples
-//! of that kind. Only a few passes over the examples of a label are made: more of them bring no better ranking.
+//! by dual coordinate descent [1]. The hard negatives of a label are the examples that propose it as a candidate without
+//! having it. An example has few candidates, so all labels together cost a few passes over the examples, whatever their
+//! number. Label trees train their leaves likewise, on what the levels above confuse [2].
 //!
 //! 1. C.-J. Hsieh, K.-W. Chang, C.-J. Lin, S. S. Keerthi, S. Sundararajan: A dual coordinate descent method for
 //!    large-scale linear SVM. ICML 2008.
@@ -27,10 +22,10 @@ use crate::linalg::csr::{Columns, Csr};
 use crate::linalg::sparse_accumulator::SparseAccumulator;
 use crate::{Result, Run};
 
-/// Mistaken examples of all problems together and their features, about; and labels that an example is told from.
+/// Hard negatives of all labels together and their features, about; and labels that an example is a hard negative of.
 const PAIRS: u64 = 60_000_000;
 const WORK: u64 = 3_000_000_000;
-const RIVALS: [u64; 2] = [20, 400];
+const NEGATIVES: [u64; 2] = [20, 400];
 /// C, for examples of mean square 1.
 const COST: f64 = 0.5;
 /// Passes over the examples of a label, at most; fewer once the gradients of the dual differ by less than the tolerance.
@@ -45,14 +40,14 @@ const LABELS: usize = 4096;
 const TASKS: usize = 512;
 /// Examples of one task, at least.
 const GRAIN: usize = 256;
-const STAGE: &str = "evidence";
+const STAGE: &str = "ranker";
 
-/// Labels that each of `n` examples with `nnz` features together is told from.
+/// Labels that each of `n` examples, with `nnz` features together, is a hard negative of.
 pub(crate) fn negatives_per_example(n: u64, nnz: u64) -> usize {
-    (PAIRS / n.max(1)).min(WORK / nnz.max(1)).clamp(RIVALS[0], RIVALS[1]) as usize
+    (PAIRS / n.max(1)).min(WORK / nnz.max(1)).clamp(NEGATIVES[0], NEGATIVES[1]) as usize
 }
 
-/// What tells a label from those that it is mistaken for.
+/// The scorer of a label.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LabelWeights {
     /// Features, ascending, and w.
@@ -61,7 +56,7 @@ pub(super) struct LabelWeights {
     pub constant: f32,
 }
 
-/// What separates every label from the examples that the sums mistake for it: each for `most` labels.
+/// The scorers of all labels. An example is a hard negative of `most` labels at most.
 pub(super) fn fit_one_vs_rest(
     sums: &FeatureLabelMatrix,
     most: usize,
@@ -79,19 +74,19 @@ pub(super) fn fit_one_vs_rest(
     };
     let pairs = (seen.y.nnz() + negatives.nnz()).max(1) as f64;
     drop(negatives);
-    let mut separated = Vec::with_capacity(seen.c);
+    let mut fitted = Vec::with_capacity(seen.c);
     let (mut worked, mut told) = (0, 0);
     for from in (0..seen.c).step_by(LABELS) {
         let labels = from..seen.c.min(from + LABELS);
         let count = |label| problem.of.rows(label).len() + problem.against.rows(label).len();
         worked += labels.clone().map(count).sum::<usize>();
         let tasks = labels.into_par_iter().with_min_len(LABELS / TASKS);
-        separated.par_extend(tasks.map_init(Task::default, |task, label| task.run(&problem, label)));
+        fitted.par_extend(tasks.map_init(Task::default, |task, label| task.run(&problem, label)));
         let done = (n as f64 * (worked as f64 / pairs)) as u64;
         run.advance(STAGE, done - told)?;
         told = done;
     }
-    Ok(separated)
+    Ok(fitted)
 }
 
 /// For each example the labels of which sums say most without its having them, ascending.
@@ -148,7 +143,7 @@ struct Task {
 
 /// An example of a label, and its variable.
 struct Dual {
-    /// 1, or −1 for a mistaken one.
+    /// 1, or −1 for a hard negative.
     sign: f64,
     /// 1/(2C).
     slack: f64,
@@ -158,7 +153,7 @@ struct Dual {
 }
 
 impl Task {
-    /// What separates a label.
+    /// Fits the scorer of a label.
     fn run(&mut self, problem: &Problem<'_>, label: usize) -> LabelWeights {
         // Without anything to tell it from, sums say all there is.
         if problem.against.rows(label).is_empty() {

@@ -1,4 +1,4 @@
-//! Under softmax, what the labels that are left out add to the sum.
+//! The log-partition function under softmax: what the labels that are left out add to the sum.
 //!
 //! A probability is exp(score) divided by the sum of that over all labels. For the shortlist it is known exactly. Without
 //! any feature, labels have the probabilities p that follow from their offsets, and log Σ exp(score) begins, around h = 0,

@@ -10,8 +10,8 @@
 //! So every feature has a list of labels: of those that it occurred with in training, the ones with the largest shares.
 //! An example reads the first `probes` labels of the lists of its features and adds up what they say. The `labels` best
 //! sums make the shortlist, and only these labels are scored, exactly as a scan of all would score them. Labels with
-//! the largest offsets are looked at for every example, so that there are always enough. Labels that the example
-//! nominates by [evidence](crate::score::ranker) are scored as well.
+//! the largest offsets are looked at for every example, so that there are always enough. The candidates of the
+//! [ranker](crate::score::ranker) are scored as well.
 //!
 //! An example has a few dozen features and d is large, so this reads some thousand numbers and some hundred rows of
 //! weights, whatever the number of labels. Dividing label vectors or examples into cells does far worse: h has hundreds of
@@ -53,7 +53,7 @@ pub const FROM_LABELS: usize = 10_000;
 pub struct Width {
     /// Labels that are read from the list of each feature, at most.
     pub probes: usize,
-    /// Labels that are taken from the lists to be scored, at most; those that evidence nominates come on top.
+    /// Labels that are taken from the lists to be scored, at most; candidates of the ranker come on top.
     pub labels: usize,
 }
 
@@ -122,7 +122,7 @@ impl Linear<'_> {
         self.vectors.rows()
     }
 
-    /// What a feature of value 1 adds to the score of a label, without evidence: that nominates by itself.
+    /// What a feature of value 1 adds to the score of a label, without the ranker, which has candidates of its own.
     fn share(&self, feature: usize, label: usize) -> f32 {
         let mut share = [0.0];
         dots(self.projection.row(feature), &self.vectors.row(label)[..self.k()], self.k(), &mut share);

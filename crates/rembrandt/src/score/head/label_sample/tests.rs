@@ -15,7 +15,7 @@ fn sizes() -> Vec<f32> {
 
 #[test]
 fn every_label_is_met_with_its_chance() {
-    let lottery = Lottery::new(&frequency(), 40);
+    let lottery = LabelSampler::new(&frequency(), 40);
     let likely = lottery.likely(&sizes());
     let held = [3u32, 160, 3, 17];
     let (mut met, mut mass, mut drawn) = (vec![0.0; LABELS], vec![0.0; LABELS], 0);
@@ -52,20 +52,20 @@ fn every_label_is_met_with_its_chance() {
 #[test]
 fn with_room_for_all_nothing_is_left_to_chance() {
     for most in [180, 181, 10_000] {
-        let lottery = Lottery::new(&frequency(), most);
+        let lottery = LabelSampler::new(&frequency(), most);
         assert!(!lottery.leaves_out());
         let subset = lottery.draw(&Likely::default(), [0].into_iter(), 5);
         let known: Vec<u32> = (0..LABELS as u32).filter(|l| l % 10 != 7).collect();
         assert_eq!(subset.labels, known);
         assert!(subset.factors.iter().all(|factor| *factor == 1.0));
     }
-    assert!(Lottery::new(&frequency(), 179).leaves_out());
+    assert!(LabelSampler::new(&frequency(), 179).leaves_out());
 }
 
 #[test]
 fn few_draws_and_flat_sizes_work_too() {
     for most in [1, 2, 3, 7] {
-        let lottery = Lottery::new(&frequency(), most);
+        let lottery = LabelSampler::new(&frequency(), most);
         for sizes in [vec![0.0; LABELS], vec![1.0; LABELS]] {
             let likely = lottery.likely(&sizes);
             let count = (0..100).map(|key| lottery.draw(&likely, [].into_iter(), key).labels.len()).sum::<usize>();

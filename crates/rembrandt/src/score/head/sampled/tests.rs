@@ -20,7 +20,7 @@ fn some_weights(count: usize) -> Matrix {
 }
 
 /// The functions of `estimate.rs`, written out.
-fn value(problem: &Problem, loss: Loss, rows: &[u32], subset: &Subset, weights: &Matrix) -> f64 {
+fn value(problem: &Problem, loss: Loss, rows: &[u32], subset: &LabelSample, weights: &Matrix) -> f64 {
     let mut total = 0.0;
     for i in rows.iter().map(|i| *i as usize) {
         let z: Vec<f64> = problem.h.row(i).iter().map(|v| f64::from(*v)).chain([1.0]).collect();
@@ -48,7 +48,7 @@ fn gradients_agree_with_differences() {
         let problem = Problem::new(40, loss);
         let rows: Vec<u32> = (0..40).step_by(2).collect();
         // Label 5 is left out, and nobody has it.
-        let subset = Subset { labels: vec![0, 1, 2, 3, 4], factors: vec![1.0, 3.0, 1.5, 1.0, 7.0] };
+        let subset = LabelSample { labels: vec![0, 1, 2, 3, 4], factors: vec![1.0, 3.0, 1.5, 1.0, 7.0] };
         let weights = some_weights(COUNT);
         let gradient = estimate(&problem, loss).gradient(&weights, &rows, &subset);
         for (i, label) in subset.labels.iter().enumerate() {
@@ -74,7 +74,7 @@ fn estimates_are_right_on_average() {
         let (estimate, weights) = (estimate(&problem, loss), some_weights(COUNT));
         let rows: Vec<u32> = (0..30).collect();
         // Rows of one example each: then the labels of the others are not certain.
-        let lottery = Lottery::new(&[5.0, 4.0, 3.0, 2.0, 1.0, 1.0], 4);
+        let lottery = LabelSampler::new(&[5.0, 4.0, 3.0, 2.0, 1.0, 1.0], 4);
         let likely = lottery.likely(&estimate.sizes(&weights, &[&rows])[0]);
         let draws = 3000;
         let mut mean = Matrix::zeros(COUNT, 5);
@@ -132,7 +132,7 @@ fn regions_are_told_of_together_as_each_alone() {
     for loss in LOSSES {
         let problem = Problem::new(40, loss);
         let (estimate, weights) = (estimate(&problem, loss), some_weights(COUNT));
-        let lottery = Lottery::new(&[5.0, 4.0, 3.0, 2.0, 1.0, 1.0], 4);
+        let lottery = LabelSampler::new(&[5.0, 4.0, 3.0, 2.0, 1.0, 1.0], 4);
         // More than go together at a time.
         let order: Vec<Vec<u32>> = (0..20).map(|region| vec![2 * region, 2 * region + 1]).collect();
         let alone = |rows: &Vec<u32>| lottery.likely(&estimate.sizes(&weights, &[rows])[0]);
