@@ -3,6 +3,7 @@
 use std::io;
 use std::ops::Range;
 
+use half::bf16;
 use rayon::prelude::*;
 
 use crate::io::checkpoint::{Load, Reader, Store, Writer};
@@ -24,7 +25,7 @@ pub(crate) struct Said {
     /// The labels of each feature, ascending.
     pub labels: Vec<u32>,
     /// What it says of each: the bits of a bfloat16.
-    pub weights: Vec<u16>,
+    pub weights: Vec<bf16>,
 }
 
 impl Said {
@@ -58,7 +59,7 @@ impl Load for Said {
 pub(crate) struct SaidRef<'a> {
     pub starts: &'a [u64],
     pub labels: &'a [u32],
-    pub weights: &'a [u16],
+    pub weights: &'a [bf16],
 }
 
 impl SaidRef<'_> {
@@ -78,7 +79,7 @@ impl SaidRef<'_> {
         if (0..d).into_par_iter().with_min_len(FEATURES).any(bad) {
             return Err("its evidence names labels that it does not have, or one twice");
         }
-        if self.weights.par_iter().with_min_len(PAIRS).any(|bits| !bits.widen().is_finite()) {
+        if self.weights.par_iter().with_min_len(PAIRS).any(|weight| !weight.is_finite()) {
             return Err("its evidence holds numbers that are not finite");
         }
         Ok(())

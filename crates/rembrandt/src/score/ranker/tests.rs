@@ -3,6 +3,7 @@ use crate::linalg::csr::Csr;
 use crate::linalg::kernels::dots::narrow;
 use crate::linalg::matrix::Matrix;
 use crate::{Error, Run};
+use half::bf16;
 
 /// Features with values, and labels.
 type Example<'a> = (&'a [(u32, f32)], &'a [u32]);
@@ -130,7 +131,7 @@ fn the_leading_labels_are_nominated() {
 #[test]
 fn long_lists_say_the_same() {
     let count = 1000u32;
-    let weights: Vec<u16> = (0..count).map(|label| narrow((label % 7) as f32)).collect();
+    let weights: Vec<bf16> = (0..count).map(|label| narrow((label % 7) as f32)).collect();
     let said = Said { starts: vec![0, u64::from(count)], labels: (0..count).collect(), weights };
     for asked in [vec![3, 500, 999], (0..count).collect()] {
         let labels: Vec<(u32, f32)> = asked.iter().map(|label| (*label, 0.0)).collect();
@@ -172,7 +173,7 @@ fn damage_is_noticed() {
         |e| e.sums.starts[1] = 99,
         |e| e.sums.labels[0] = 3,
         |e| e.sums.labels.swap(0, 1),
-        |e| e.sums.weights[0] = 0x7f80,
+        |e| e.sums.weights[0] = bf16::INFINITY,
         |e| e.gain = f32::NAN,
         |e| e.share = f32::INFINITY,
         |e| e.sums.weights.truncate(2),
