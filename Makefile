@@ -55,7 +55,7 @@ clippy:
 doc: export RUSTDOCFLAGS = -D warnings
 doc:
 	$(CARGO) doc --no-deps --locked --package rembrandt-cli
-	$(CARGO) doc --no-deps --locked --package rembrandt
+	$(CARGO) doc --no-deps --locked --package rembrandt --package rembrandt-bench
 
 # Unit, integration and documentation tests.
 unit:

@@ -15,6 +15,7 @@
 
 mod clock;
 pub mod compare;
+mod direct_io;
 pub mod generate;
 mod plot;
 pub mod prediction;

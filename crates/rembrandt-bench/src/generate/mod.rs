@@ -15,7 +15,7 @@
 //! Making data up should take no longer than writing them, which leaves some tens of cycles for a word. So there is nothing
 //! between the draws and the file that costs more: random numbers are a counter that is mixed, powers and logarithms are
 //! polynomials, words are drawn, sorted and weighed without branches (`words.rs`), and one thread writes while the others
-//! make.
+//! make, past the memory in which the system keeps files (`direct_io.rs`).
 //!
 //! Whoever knows the subject of an example predicts it, and is right unless noise has replaced it. That is as good as
 //! any classifier can be, and what it comes to on the examples made is reported as the best precision at 1

@@ -9,6 +9,7 @@ use rembrandt::{Error, Result, Run, Shape};
 
 use super::make::Maker;
 use super::{Generator, Part, pipeline, text};
+use crate::direct_io::DirectIo;
 
 /// Examples that are made and written together as text: they should stay in the caches in between.
 const TEXT_ROWS: usize = 1024;
@@ -48,27 +49,46 @@ impl Generator {
         let shape = Shape { n, ..self.shape };
         run.begin(n as u64);
         let mut found = Generated::default();
-        match as_what {
-            GeneratedAs::Text => write_file(path, |out| {
-                writeln!(out, "{} {} {}", shape.n, shape.d, shape.c).map_err(Error::io(path))?;
-                let format = |rows: &Rows, text: &mut Vec<u8>| {
-                    text.clear();
-                    text::write_lines(rows, text);
-                };
-                found = self
-                    .pieces(part, (n, TEXT_ROWS), run, format, |text| out.write_all(text).map_err(Error::io(path)))?;
-                Ok(())
-            })?,
-            GeneratedAs::Cache => {
-                let mut writer = CacheWriter::create(path)?;
-                // A piece is a chunk; fewer examples if they are long, for the sake of memory.
-                let rows = CacheChunks::ENTRIES as f64 / 2.0 / (self.nnz + self.labels);
-                let rows = (rows as usize).clamp(1, CacheChunks::ROWS);
-                let format = |rows: &Rows, chunks: &mut CacheChunks| chunks.fill(rows);
-                found = self.pieces(part, (n, rows), run, format, |chunks| writer.push_chunks(chunks))?;
-                writer.finish(shape, &Names::default())?;
-            }
-        }
+        write_file(path, |file| {
+            let mut out = DirectIo::new(file.get_ref());
+            found = match as_what {
+                GeneratedAs::Text => self.write_text(&mut out, path, (part, shape), run)?,
+                GeneratedAs::Cache => self.write_cache(&mut out, path, (part, shape), run)?,
+            };
+            out.finish().map_err(Error::io(path))
+        })?;
+        Ok(found)
+    }
+
+    fn write_text(
+        &self,
+        out: &mut DirectIo<'_>,
+        path: &Path,
+        (part, shape): (Part, Shape),
+        run: &mut Run<'_>,
+    ) -> Result<Generated> {
+        writeln!(out, "{} {} {}", shape.n, shape.d, shape.c).map_err(Error::io(path))?;
+        let format = |rows: &Rows, text: &mut Vec<u8>| {
+            text.clear();
+            text::write_lines(rows, text);
+        };
+        self.pieces(part, (shape.n, TEXT_ROWS), run, format, |text| out.write_all(text).map_err(Error::io(path)))
+    }
+
+    fn write_cache(
+        &self,
+        out: &mut DirectIo<'_>,
+        path: &Path,
+        (part, shape): (Part, Shape),
+        run: &mut Run<'_>,
+    ) -> Result<Generated> {
+        let mut writer = CacheWriter::new(out, path)?;
+        // A piece is a chunk; fewer examples if they are long, for the sake of memory.
+        let rows = CacheChunks::ENTRIES as f64 / 2.0 / (self.nnz + self.labels);
+        let rows = (rows as usize).clamp(1, CacheChunks::ROWS);
+        let format = |rows: &Rows, chunks: &mut CacheChunks| chunks.fill(rows);
+        let found = self.pieces(part, (shape.n, rows), run, format, |chunks| writer.push_chunks(chunks))?;
+        writer.finish(shape, &Names::default())?;
         Ok(found)
     }
 

@@ -8,7 +8,9 @@ use crate::common::{C, Desk, N, objects, predicted, xmc};
 fn json_tells_what_was_made() {
     let desk = Desk::with_data();
     let json = desk.json("train train.txt -o m.model --json");
-    for key in ["n", "d", "c", "nnz", "k", "ridge", "head", "head_ridge", "least_squares_weight", "random_features", "folds"] {
+    for key in
+        ["n", "d", "c", "nnz", "k", "ridge", "head", "head_ridge", "least_squares_weight", "random_features", "folds"]
+    {
         assert!(json.get(key).is_some(), "{key} is not in {json}");
     }
     assert_eq!((json["n"].as_u64(), json["c"].as_u64()), (Some(N as u64), Some(C as u64)));

@@ -7,19 +7,17 @@
 
 use std::convert::Infallible;
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use memmap2::Mmap;
 use serde::{Deserialize, Serialize};
-use tempfile::NamedTempFile;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::chunk::{CHUNK_ENTRIES, CHUNK_ROWS, Chunk, ChunkBuilder, Half};
 use super::names::Names;
 use super::{Rows, Shape, Side};
-use crate::io::atomic_file;
 use crate::io::mmap;
 use crate::{Error, Result};
 
@@ -61,35 +59,38 @@ struct Footer {
     feature_words: bool,
 }
 
-/// Writes a cache file, in the memory of one chunk. The file appears under its name when it is finished.
+/// Writes a cache file, in the memory of one chunk.
 ///
 /// ```
 /// use rembrandt::data::{CacheWriter, Dataset, Names, Rows};
+/// use rembrandt::model::write_file;
 /// use rembrandt::{Examples, Shape};
 ///
 /// let dir = tempfile::tempdir()?;
 /// let path = dir.path().join("data.rmb");
-/// let mut writer = CacheWriter::create(&path)?;
-/// for batch in 0..3 {
-///     let mut rows = Rows::new();
-///     rows.x.push_row(&[0, 2], &[1.0, 0.5]);
-///     rows.y.push_row(&[batch], &[1.0]);
-///     writer.push(&rows)?;
-/// }
 /// let shape = Shape { n: 3, d: 4, c: 3 };
-/// writer.finish(shape, &Names::default())?;
+/// write_file(&path, |out| {
+///     let mut writer = CacheWriter::new(out, &path)?;
+///     for batch in 0..3 {
+///         let mut rows = Rows::new();
+///         rows.x.push_row(&[0, 2], &[1.0, 0.5]);
+///         rows.y.push_row(&[batch], &[1.0]);
+///         writer.push(&rows)?;
+///     }
+///     writer.finish(shape, &Names::default())
+/// })?;
 /// assert_eq!(Dataset::open(&path)?.shape(), shape);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct CacheWriter {
+pub struct CacheWriter<W> {
     builder: ChunkBuilder,
-    file: Unfinished,
+    file: Unfinished<W>,
 }
 
-impl CacheWriter {
-    /// Begins a file.
-    pub fn create(path: &Path) -> Result<CacheWriter> {
-        Ok(CacheWriter { builder: ChunkBuilder::new(), file: Unfinished::create(path)? })
+impl<W: Write> CacheWriter<W> {
+    /// Begins a file, whose path is for messages. Parts of it are small, so `out` should have a buffer.
+    pub fn new(out: W, path: &Path) -> Result<CacheWriter<W>> {
+        Ok(CacheWriter { builder: ChunkBuilder::new(), file: Unfinished::new(out, path)? })
     }
 
     /// Adds examples after those before.
@@ -103,7 +104,7 @@ impl CacheWriter {
         chunks.blocks.iter().try_for_each(|block| self.file.chunk(block))
     }
 
-    /// Writes the rest and gives the file its name. Fails when the examples do not fit the shape.
+    /// Writes the rest. Fails when the examples do not fit the shape.
     pub fn finish(mut self, shape: Shape, names: &Names) -> Result<()> {
         self.builder.finish(|block| self.file.chunk(&block))?;
         self.file.finish(shape, names)
@@ -140,23 +141,20 @@ impl CacheChunks {
     }
 }
 
-/// A cache file under its temporary name.
-struct Unfinished {
+/// A cache file so far.
+struct Unfinished<W> {
     path: PathBuf,
-    file: NamedTempFile,
-    out: BufWriter<File>,
+    out: W,
     offset: u64,
     footer: Footer,
     /// Examples, and one more than the largest feature and label.
     seen: Shape,
 }
 
-impl Unfinished {
-    fn create(path: &Path) -> Result<Unfinished> {
-        let file = atomic_file::temporary(path)?;
-        let out = BufWriter::with_capacity(1 << 20, file.as_file().try_clone().map_err(Error::io(path))?);
+impl<W: Write> Unfinished<W> {
+    fn new(out: W, path: &Path) -> Result<Unfinished<W>> {
         let (footer, seen) = (Footer::default(), Shape::default());
-        let mut unfinished = Unfinished { path: path.to_owned(), file, out, offset: 0, footer, seen };
+        let mut unfinished = Unfinished { path: path.to_owned(), out, offset: 0, footer, seen };
         let mut head = [0; ALIGN as usize];
         head[..12].copy_from_slice(MAGIC);
         head[12..16].copy_from_slice(&VERSION.to_le_bytes());
@@ -200,8 +198,7 @@ impl Unfinished {
         }
         trailer.extend_from_slice(END);
         self.put(&trailer)?;
-        self.out.flush().map_err(Error::io(&self.path))?;
-        atomic_file::persist(self.file, &self.path)
+        self.out.flush().map_err(Error::io(&self.path))
     }
 
     /// A side without columns has no names: an empty text would read as one empty name.
@@ -435,11 +432,13 @@ mod tests {
             rows.y.push(i % 3, 1.0);
             rows.y.end_row();
         }
-        let builder = ChunkBuilder::with_rows(64);
-        let mut writer = CacheWriter { builder, ..CacheWriter::create(&path).unwrap() };
+        let mut bytes = Vec::new();
+        let mut writer =
+            CacheWriter { builder: ChunkBuilder::with_rows(64), ..CacheWriter::new(&mut bytes, &path).unwrap() };
         writer.push(&rows).unwrap();
         let names = Names { labels: Some(["a", "", "c"].map(String::from).into()), ..Names::default() };
         writer.finish(Shape { n: 1000, d: 7, c: 3 }, &names).unwrap();
+        std::fs::write(&path, bytes).unwrap();
 
         let [whole, apart] = [None, Some(1000)].map(|most| Cache::open_within(&path, most).unwrap());
         assert!(whole.whole.is_some() && apart.whole.is_none());
@@ -451,5 +450,19 @@ mod tests {
             };
             assert_eq!(values(&whole), values(&apart));
         }
+    }
+
+    #[test]
+    fn examples_that_do_not_fit_the_shape_are_refused() {
+        let mut rows = Rows::new();
+        rows.x.push_row(&[1, 4], &[1.0, 2.0]);
+        rows.y.push_row(&[2], &[1.0]);
+        let finish = |n, d, c| {
+            let mut writer = CacheWriter::new(Vec::new(), Path::new("data.rmb")).unwrap();
+            writer.push(&rows).unwrap();
+            writer.finish(Shape { n, d, c }, &Names::default())
+        };
+        finish(1, 5, 3).unwrap();
+        assert!([(2, 5, 3), (1, 4, 3), (1, 5, 2)].into_iter().all(|(n, d, c)| finish(n, d, c).is_err()));
     }
 }

@@ -15,6 +15,7 @@ use super::chunk::{CHUNK_ROWS, Chunk, ChunkBuilder};
 use super::formats::{self, ReadOptions};
 use super::names::Names;
 use super::{ActiveLabels, Examples, LabelFeatureProduct, Moments, Rows, Shape, Side, View};
+use crate::io::atomic_file::write_file;
 use crate::linalg::csr::{Csr, CsrRef};
 use crate::linalg::kernels::{self, Scratch};
 use crate::linalg::matrix::{MatMut, MatRef, Matrix};
@@ -408,10 +409,14 @@ impl Dataset {
 /// Converts a text file into a cache file, holding one chunk in memory at a time, and opens it. The file appears
 /// under its name only when it is whole.
 pub fn convert(path: &Path, options: &ReadOptions, out: &Path, run: &mut Run<'_>) -> Result<(Dataset, Vec<String>)> {
-    let mut writer = CacheWriter::create(out)?;
-    let mut found = formats::read_rows(path, options, run, &mut |rows| writer.push(&rows))?;
-    writer.finish(found.shape, &Names::of(&mut found))?;
-    Ok((Dataset::open(out)?, found.notes))
+    let mut notes = Vec::new();
+    write_file(out, |file| {
+        let mut writer = CacheWriter::new(file, out)?;
+        let mut found = formats::read_rows(path, options, run, &mut |rows| writer.push(&rows))?;
+        notes = std::mem::take(&mut found.notes);
+        writer.finish(found.shape, &Names::of(&mut found))
+    })?;
+    Ok((Dataset::open(out)?, notes))
 }
 
 /// A block that this process built itself.

@@ -1,10 +1,4 @@
-//! Numbers, fast: most values in data files have few digits and need only one division.
-
-/// Powers of ten that a 64-bit float holds exactly.
-const POWERS: [f64; 23] = [
-    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20,
-    1e21, 1e22,
-];
+//! Numbers in text: ids, and values as the standard library reads them.
 
 /// The digits at the start of `text`: their value, and how many they are. Beyond 19 of them the value means nothing.
 #[inline(always)]
@@ -20,56 +14,15 @@ pub(super) fn digits(text: &[u8]) -> (u64, usize) {
     (value, text.len())
 }
 
-/// The number at the start of `text` and its length, or `None` when it takes more than the short way to read it.
-///
-/// A mantissa below 2⁵³ and a power of ten up to 10²² are exact in 64 bits, so one operation gives the nearest 64-bit
-/// number. Rounding that once more to 32 bits is right unless it fell on the middle between two 32-bit numbers, which
-/// is left to [`float`]. Within these bounds nothing overflows or becomes subnormal.
-#[inline(always)]
-pub(super) fn plain_float(text: &[u8]) -> Option<(f32, usize)> {
-    let negative = text.first() == Some(&b'-');
-    let mut at = usize::from(negative);
-    let (mut mantissa, mut count) = digits(&text[at..]);
-    at += count;
-    let mut power = 0i64;
-    if text.get(at) == Some(&b'.') {
-        let (fraction, length) = digits(&text[at + 1..]);
-        if count + length > 19 {
-            return None;
-        }
-        mantissa = mantissa.wrapping_mul(10u64.pow(length as u32)).wrapping_add(fraction);
-        at += 1 + length;
-        count += length;
-        power = -(length as i64);
-    }
-    if count == 0 || count > 19 || mantissa > 1 << 53 {
-        return None;
-    }
-    if let Some(b'e' | b'E') = text.get(at) {
-        let minus = text.get(at + 1) == Some(&b'-');
-        at += 1 + usize::from(minus);
-        let (exponent, length) = digits(&text[at..]);
-        if length == 0 || length > 3 {
-            return None;
-        }
-        at += length;
-        power += if minus { -(exponent as i64) } else { exponent as i64 };
-    }
-    let scale = *POWERS.get(power.unsigned_abs() as usize)?;
-    let wide = if power < 0 { mantissa as f64 / scale } else { mantissa as f64 * scale };
-    if wide.to_bits() & 0x1fff_ffff == 0x1000_0000 {
-        return None;
-    }
-    let value = wide as f32;
-    Some((if negative { -value } else { value }, at))
+/// The finite number at the start of `text` and its length.
+#[inline]
+pub(super) fn float_prefix(text: &[u8]) -> Option<(f32, usize)> {
+    fast_float2::parse_partial(text).ok().filter(|(value, _): &(f32, usize)| value.is_finite())
 }
 
-/// A whole token as a number; `None` when it is not one. Overflow gives an infinity, as the standard library has it.
+/// A whole token as a number; `None` when it is not one. Overflow gives an infinity.
 pub(super) fn float(token: &str) -> Option<f32> {
-    match plain_float(token.as_bytes()) {
-        Some((value, length)) if length == token.len() => Some(value),
-        _ => token.parse().ok(),
-    }
+    fast_float2::parse(token).ok()
 }
 
 /// Whether a token is meant as a number of a label or feature, if perhaps a wrong one: digits, maybe negative.
@@ -144,11 +97,12 @@ mod tests {
     }
 
     #[test]
-    fn plain_numbers_take_the_short_way() {
-        for text in ["0.037", "1", "-2.5", "1e-05", "0.12345678"] {
-            assert_eq!(plain_float(text.as_bytes()), Some((text.parse().unwrap(), text.len())), "{text}");
+    fn numbers_end_where_something_else_begins() {
+        for (text, found) in
+            [("0.25 7:1", Some((0.25, 4))), ("-1e-05\t", Some((-1e-5, 6))), ("inf", None), ("nan 1", None)]
+        {
+            assert_eq!(float_prefix(text.as_bytes()), found, "{text}");
         }
-        assert_eq!(plain_float(b"0.25 7:1"), Some((0.25, 4)));
     }
 
     proptest! {

@@ -82,7 +82,7 @@ fn plain_feature(bytes: &[u8]) -> Option<(u64, f32, usize)> {
     if digits == 0 || digits > 10 || bytes.get(digits) != Some(&b':') {
         return None;
     }
-    let (value, length) = number::plain_float(&bytes[digits + 1..])?;
+    let (value, length) = number::float_prefix(&bytes[digits + 1..])?;
     let end = digits + 1 + length;
     bytes.get(end).is_none_or(|b| is_space(*b)).then_some((number, value, end))
 }

@@ -1,30 +1,47 @@
 //! [`WordTable`]: distinct words, numbered in the order of first appearance.
 
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Distinct words, numbered as they come: all text in one string, found through a table of open addressing.
+/// Distinct words, numbered as they come: all text in one string, and a table of numbers that finds them.
 ///
 /// Next to a map of owned strings this saves an allocation per word, which is most of the cost with millions of them.
 #[derive(Clone, Debug, Default)]
 pub(in crate::data) struct WordTable {
+    words: Words,
+    ids: HashTable<u32>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Words {
     text: String,
     /// Where each word ends in `text`.
     ends: Vec<usize>,
-    /// Id + 1 of the word in each slot, 0 when free; the length is a power of two.
-    slots: Vec<u32>,
+}
+
+impl Words {
+    #[inline]
+    fn word(&self, id: u32) -> &str {
+        let id = id as usize;
+        let start = if id == 0 { 0 } else { self.ends[id - 1] };
+        &self.text[start..self.ends[id]]
+    }
+}
+
+fn hash(word: &str) -> u64 {
+    xxh3_64(word.as_bytes())
 }
 
 impl WordTable {
     /// Number of words.
     pub(in crate::data) fn len(&self) -> usize {
-        self.ends.len()
+        self.words.ends.len()
     }
 
     /// The word with number `id`.
     pub(in crate::data) fn word(&self, id: u32) -> &str {
-        let id = id as usize;
-        let start = if id == 0 { 0 } else { self.ends[id - 1] };
-        &self.text[start..self.ends[id]]
+        self.words.word(id)
     }
 
     /// All words, in the order of their ids.
@@ -34,49 +51,23 @@ impl WordTable {
 
     /// The number of a word, a new one when it is new; `None` when all numbers below 2³² − 1 are taken.
     pub(in crate::data) fn id(&mut self, word: &str) -> Option<u32> {
-        if self.ends.len() * 2 >= self.slots.len() {
-            self.grow();
-        }
-        let mask = self.slots.len() - 1;
-        let mut slot = xxh3_64(word.as_bytes()) as usize & mask;
-        while let Some(id) = self.slots[slot].checked_sub(1) {
-            if self.word(id) == word {
-                return Some(id);
+        let WordTable { words, ids } = self;
+        match ids.entry(hash(word), |id| words.word(*id) == word, |id| hash(words.word(*id))) {
+            Entry::Occupied(entry) => Some(*entry.get()),
+            Entry::Vacant(entry) => {
+                let id = u32::try_from(words.ends.len()).ok().filter(|id| *id < u32::MAX)?;
+                entry.insert(id);
+                words.text.push_str(word);
+                words.ends.push(words.text.len());
+                Some(id)
             }
-            slot = (slot + 1) & mask;
         }
-        let id = u32::try_from(self.len()).ok().filter(|id| *id < u32::MAX)?;
-        self.text.push_str(word);
-        self.ends.push(self.text.len());
-        self.slots[slot] = id + 1;
-        Some(id)
     }
 
     /// The number of a word, if the table has it.
     #[inline]
     pub(in crate::data) fn find(&self, word: &str) -> Option<u32> {
-        let mask = self.slots.len().checked_sub(1)?;
-        let mut slot = xxh3_64(word.as_bytes()) as usize & mask;
-        while let Some(id) = self.slots[slot].checked_sub(1) {
-            if self.word(id) == word {
-                return Some(id);
-            }
-            slot = (slot + 1) & mask;
-        }
-        None
-    }
-
-    fn grow(&mut self) {
-        let size = (self.slots.len() * 2).max(64);
-        let mut slots = vec![0; size];
-        for id in 0..self.len() as u32 {
-            let mut slot = xxh3_64(self.word(id).as_bytes()) as usize & (size - 1);
-            while slots[slot] != 0 {
-                slot = (slot + 1) & (size - 1);
-            }
-            slots[slot] = id + 1;
-        }
-        self.slots = slots;
+        self.ids.find(hash(word), |id| self.word(*id) == word).copied()
     }
 }
 

@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 
 use faer::Mat;
+use half::bf16;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use xxhash_rust::xxh3::Xxh3;
@@ -146,7 +147,7 @@ macro_rules! numbers {
     )*};
 }
 
-numbers!(u16, u32, u64, f32, f64);
+numbers!(bf16, u32, u64, f32, f64);
 
 impl Store for usize {
     fn store(&self, out: &mut Writer<'_>) -> io::Result<()> {

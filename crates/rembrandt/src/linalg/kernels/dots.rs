@@ -4,6 +4,8 @@
 //! library for matrix products promises no order, and may pick it by the sizes at hand; then the score of an example would
 //! depend on the batch it came in.
 
+use half::bf16;
+
 use super::simd::{Level, Work};
 
 /// Sums side by side: as many as the registers of most processors hold.
@@ -14,7 +16,7 @@ const WEIGHTS: usize = 2;
 /// Weights beside a row that is left over.
 const BESIDE_ONE: usize = 8;
 
-/// A number as stored: `f32`, or the bits of a bfloat16.
+/// A number as stored.
 pub(crate) trait Number: Copy + Send + Sync {
     /// The number.
     fn widen(self) -> f32;
@@ -27,19 +29,17 @@ impl Number for f32 {
     }
 }
 
-impl Number for u16 {
+impl Number for bf16 {
     #[inline(always)]
     fn widen(self) -> f32 {
-        f32::from_bits(u32::from(self) << 16)
+        // The crate's own conversion looks for what is not a number first, which no file has.
+        f32::from_bits(u32::from(self.to_bits()) << 16)
     }
 }
 
-/// The bits of the nearest bfloat16 of a finite number; of two equally near ones, the even one.
-pub(crate) fn narrow(value: f32) -> u16 {
-    let bits = value.to_bits();
-    let rounded = ((bits + 0x7fff + (bits >> 16 & 1)) >> 16) as u16;
-    // A number beyond the largest must not become infinite.
-    if rounded & 0x7fff == 0x7f80 { rounded - 1 } else { rounded }
+/// The nearest bfloat16 of a finite number. One beyond the largest must not become infinite.
+pub(crate) fn narrow(value: f32) -> bf16 {
+    bf16::from_f32(value).clamp(bf16::MIN, bf16::MAX)
 }
 
 /// out ← A·Bᵀ for row-major A and B whose rows have `width` numbers. One thread.
@@ -172,12 +172,12 @@ mod tests {
     }
 
     #[test]
-    fn stored_bits_of_bfloat16_are_widened() {
+    fn stored_bfloat16_are_widened() {
         let (a, b) = (random(3, 20, 3), random(2, 20, 4));
-        let bits: Vec<u16> = b.as_slice().iter().map(|v| (v.to_bits() >> 16) as u16).collect();
-        let wide: Vec<f32> = bits.iter().map(|v| v.widen()).collect();
+        let stored: Vec<bf16> = b.as_slice().iter().map(|v| narrow(*v)).collect();
+        let wide: Vec<f32> = stored.iter().map(|v| v.to_f32()).collect();
         let (mut out, mut expected) = (vec![0.0; 6], vec![0.0; 6]);
-        dots(a.as_slice(), &bits, 20, &mut out);
+        dots(a.as_slice(), &stored, 20, &mut out);
         dots(a.as_slice(), &wide, 20, &mut expected);
         assert_eq!(out, expected);
     }

@@ -141,7 +141,7 @@ fn a_compact_model_has_the_nearest_numbers_of_half_the_size() {
                 assert_eq!(compact.bytes().len() * 2, full.bytes().len(), "{kind}");
                 for i in 0..full.rows() {
                     let nearest =
-                        full.row(i).iter().map(|v| f32::from_bits(u32::from(narrow(*v)) << 16)).collect::<Vec<_>>();
+                        full.row(i).iter().map(|v| narrow(*v).to_f32()).collect::<Vec<_>>();
                     assert_eq!(compact.row(i), nearest, "{kind}");
                 }
             }

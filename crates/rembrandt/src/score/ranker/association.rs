@@ -1,5 +1,6 @@
 //! The association table, and the fit of both matrices.
 
+use half::bf16;
 use rayon::prelude::*;
 
 use super::one_vs_rest::{LabelWeights, fit_one_vs_rest, mean_square, negatives_per_example};
@@ -47,7 +48,7 @@ impl FeatureLabelMatrix {
         let used = squares.iter().filter(|square| **square > 0.0).count();
         let rho = squares.iter().sum::<f64>() / used.max(1) as f64;
         let scratch = || Scratch { sums: vec![0.0; seen.c], touched: Vec::new() };
-        let lists: Vec<Vec<(u32, u16)>> = (0..seen.d)
+        let lists: Vec<Vec<(u32, bf16)>> = (0..seen.d)
             .into_par_iter()
             .with_min_len(GRAIN)
             .map_init(scratch, |scratch, f| {
@@ -73,7 +74,7 @@ impl FeatureLabelMatrix {
         weights.for_each(|(feature, _)| starts[*feature as usize + 1] += 1);
         (0..d).for_each(|f| starts[f + 1] += starts[f]);
         let pairs = starts[d] as usize;
-        let (mut labels, mut weights) = (vec![0; pairs], vec![0; pairs]);
+        let (mut labels, mut weights) = (vec![0; pairs], vec![bf16::ZERO; pairs]);
         let mut next = starts.clone();
         // Labels come in their order, so those of a feature ascend.
         for (label, labels_weights) in (0u32..).zip(labels_weights) {
@@ -89,7 +90,7 @@ impl FeatureLabelMatrix {
 
 impl Scratch {
     /// The labels of which a feature says most, ascending; leaves the sums empty.
-    fn list(&mut self, square: f64, power: f64) -> Vec<(u32, u16)> {
+    fn list(&mut self, square: f64, power: f64) -> Vec<(u32, bf16)> {
         let raised = |sum: f64| (sum.abs() / square).powf(power).copysign(sum) as f32;
         let said = self.touched.iter().map(|label| (*label, raised(self.sums[*label as usize])));
         let mut list: Vec<(u32, f32)> = said.filter(|(_, weight)| *weight != 0.0 && weight.is_finite()).collect();

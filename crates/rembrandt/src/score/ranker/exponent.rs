@@ -54,7 +54,7 @@ pub(super) fn choose(seen: RankerData<'_>, most: usize) -> f64 {
     let regressions = sums.weights.clone();
     let missed = EXPONENTS.map(|power| {
         let raised = |w: f64| narrow(w.abs().powf(power).copysign(w) as f32);
-        sums.weights = regressions.iter().map(|w| raised(f64::from(w.widen()))).collect::<Vec<u16>>().into();
+        sums.weights = regressions.iter().map(|w| raised(f64::from(w.widen()))).collect::<Vec<_>>().into();
         asked.missed(&sums, most)
     });
     let (mut best, mut bar) = (EXPONENTS[0], MOST_MISSED * missed[0] as f64);

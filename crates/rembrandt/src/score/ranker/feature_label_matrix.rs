@@ -3,6 +3,7 @@
 use std::io;
 use std::ops::Range;
 
+use half::bf16;
 use rayon::prelude::*;
 
 use crate::io::checkpoint::{Load, Reader, Store, Writer};
@@ -25,7 +26,7 @@ pub(crate) struct FeatureLabelMatrix {
     /// The labels of each feature, ascending.
     pub labels: Buffer<u32>,
     /// What it says of each: the bits of a bfloat16.
-    pub weights: Buffer<u16>,
+    pub weights: Buffer<bf16>,
 }
 
 impl Store for FeatureLabelMatrix {
@@ -36,7 +37,7 @@ impl Store for FeatureLabelMatrix {
 
 impl Load for FeatureLabelMatrix {
     fn load(from: &mut Reader) -> io::Result<FeatureLabelMatrix> {
-        let (starts, labels, weights): (Vec<u64>, Vec<u32>, Vec<u16>) = Load::load(from)?;
+        let (starts, labels, weights): (Vec<u64>, Vec<u32>, Vec<bf16>) = Load::load(from)?;
         Ok(FeatureLabelMatrix { starts: starts.into(), labels: labels.into(), weights: weights.into() })
     }
 }
@@ -58,7 +59,7 @@ impl FeatureLabelMatrix {
         if (0..d).into_par_iter().with_min_len(FEATURES).any(bad) {
             return Err("its ranker names labels that it does not have, or one twice");
         }
-        if self.weights.par_iter().with_min_len(PAIRS).any(|bits| !bits.widen().is_finite()) {
+        if self.weights.par_iter().with_min_len(PAIRS).any(|weight| !weight.is_finite()) {
             return Err("its ranker holds numbers that are not finite");
         }
         Ok(())

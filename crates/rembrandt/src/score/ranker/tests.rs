@@ -4,6 +4,7 @@ use crate::linalg::csr::Csr;
 use crate::linalg::kernels::dots::narrow;
 use crate::linalg::matrix::Matrix;
 use crate::{Error, Run};
+use half::bf16;
 
 /// Features with values, and labels.
 type Example<'a> = (&'a [(u32, f32)], &'a [u32]);
@@ -136,7 +137,7 @@ fn the_leading_labels_are_candidates() {
 #[test]
 fn long_lists_say_the_same() {
     let count = 1000u32;
-    let weights: Vec<u16> = (0..count).map(|label| narrow((label % 7) as f32)).collect();
+    let weights: Vec<bf16> = (0..count).map(|label| narrow((label % 7) as f32)).collect();
     let labels: Vec<u32> = (0..count).collect();
     let starts = vec![0, u64::from(count)];
     let long = FeatureLabelMatrix { starts: starts.into(), labels: labels.into(), weights: weights.into() };
@@ -180,7 +181,7 @@ fn damage_is_noticed() {
         |r| edit(&mut r.associations.starts, |starts| starts[1] = 99),
         |r| edit(&mut r.associations.labels, |labels| labels[0] = 3),
         |r| edit(&mut r.associations.labels, |labels| labels.swap(0, 1)),
-        |r| edit(&mut r.associations.weights, |weights| weights[0] = 0x7f80),
+        |r| edit(&mut r.associations.weights, |weights| weights[0] = bf16::INFINITY),
         |r| r.weight = f32::NAN,
         |r| r.association_weight = f32::INFINITY,
         |r| edit(&mut r.associations.weights, |weights| weights.truncate(2)),

@@ -33,6 +33,7 @@ mod search;
 #[cfg(test)]
 mod tests;
 
+use half::bf16;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -69,7 +70,7 @@ pub struct Shortlist {
     /// The labels of all lists, the best first.
     pub(crate) labels: Buffer<u32>,
     /// What a feature of value 1 adds to the score of each: the bits of a bfloat16.
-    pub(crate) shares: Buffer<u16>,
+    pub(crate) shares: Buffer<bf16>,
     /// The score that each label has without any feature (c).
     pub(crate) offsets: Buffer<f32>,
 }
@@ -94,8 +95,7 @@ impl Shortlist {
         if self.labels.par_iter().with_min_len(CHUNK).any(|label| *label as usize >= c) {
             return Err("its lists name labels that it does not have");
         }
-        const EXPONENT: u16 = 0x7f80;
-        let infinite = |bits: &u16| bits & EXPONENT == EXPONENT;
+        let infinite = |share: &bf16| !share.is_finite();
         if self.shares.par_iter().with_min_len(CHUNK).any(infinite) || !self.offsets.iter().all(|v| v.is_finite()) {
             return Err("its lists hold numbers that are not finite");
         }

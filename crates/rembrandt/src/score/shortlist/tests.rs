@@ -101,7 +101,7 @@ fn the_search_agrees_with_sums_over_whole_lists() {
         place(D).take(20).for_each(|at| sums[lists.labels[at] as usize] = Some(0.0));
         for (id, value) in world.x.view().entries(i) {
             for at in place(id).take(5) {
-                let share = f32::from_bits(u32::from(lists.shares[at]) << 16);
+                let share = lists.shares[at].to_f32();
                 *sums[lists.labels[at] as usize].get_or_insert(0.0) += value * share;
             }
         }
@@ -124,8 +124,8 @@ fn lists_hold_the_largest_shares_first_and_no_label_twice() {
         let labels = &shortlist.labels[range.clone()];
         assert!(labels.len() <= 8);
         let shares: Vec<f32> = labels.iter().map(|l| linear.share(feature, *l as usize)).collect();
-        for (share, bits) in shares.iter().zip(&shortlist.shares[range]) {
-            assert!((f32::from_bits(u32::from(*bits) << 16) - share).abs() <= share.abs() / 128.0);
+        for (share, stored) in shares.iter().zip(&shortlist.shares[range]) {
+            assert!((stored.to_f32() - share).abs() <= share.abs() / 128.0);
         }
         assert!(shares.is_sorted_by(|a, b| a >= b));
         // Nothing better that the feature occurred with was left out.
