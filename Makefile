@@ -21,7 +21,7 @@ help:
 demo: build
 	@mkdir -p $(DEMO)
 	$(REMBRANDT) inspect data/debtags/train.txt.gz
-	$(REMBRANDT) train data/debtags/train.txt.gz --tfidf --normalize --copies-together -o $(DEMO)/debtags.model
+	$(REMBRANDT) train data/debtags/train.txt.gz --tfidf --normalize --group-duplicates -o $(DEMO)/debtags.model
 	$(REMBRANDT) inspect $(DEMO)/debtags.model
 	$(REMBRANDT) eval $(DEMO)/debtags.model data/debtags/test.txt.gz
 	gzip -dc data/debtags/test.txt.gz | sed -n 102,106p | $(REMBRANDT) predict $(DEMO)/debtags.model - --top 3
