@@ -218,7 +218,7 @@ pub struct ParamArgs {
     /// count
     #[arg(long, value_parser = choice(PRESETS))]
     preset: Option<Preset>,
-    /// Dimension of the embedding [default: 100; train 300]
+    /// Dimension of the embedding [default: 100; train: 300, or 256 with --head or another method]
     #[arg(short)]
     k: Option<usize>,
     /// Passes of the range finder before the last [default: 2; 1 with --solver paper, and for pca and plst in train]

@@ -12,7 +12,7 @@ use super::{Batch, InputOptions, Model, PredictOptions, Predictor, Search, Thres
 use crate::data::{Dataset, Examples};
 use crate::linalg::csr::CsrRef;
 use crate::metrics::{Bootstrap, Evaluator, Example, Intervals, Propensity, Scores, Settings};
-use crate::{Error, Result, Run};
+use crate::{Error, Result, Run, Side};
 
 /// Ranks that are scored.
 const TOP: usize = 5;
@@ -120,6 +120,7 @@ impl Model {
     /// # Errors
     /// Likewise, and if an option is out of range.
     pub fn evaluate_with(&self, data: &Dataset, options: &EvaluationOptions) -> Result<Evaluation> {
+        self.check_numbering(data)?;
         let (x, y) = (data.features()?, data.labels()?);
         let mut running = RunningEvaluation::new(self, options)?;
         for first in (0..data.shape().n).step_by(BATCH) {
@@ -128,6 +129,22 @@ impl Model {
             running.add(x.view(), y.view().range(rows), first as u64)?;
         }
         running.finish()
+    }
+
+    /// Refuses data whose words have other numbers than those of the model: each file numbers them as they appear.
+    fn check_numbering(&self, data: &Dataset) -> Result<()> {
+        let sides = [
+            (Side::X, data.feature_names(), self.feature_names()),
+            (Side::Y, data.label_names(), self.label_names()),
+        ];
+        for (side, ours, theirs) in sides {
+            let (Some(ours), Some(theirs)) = (ours.filter(|_| data.has_words(side)), theirs) else { continue };
+            if ours.iter().zip(theirs.iter()).any(|(ours, theirs)| ours != theirs) {
+                let reason = "the data have words for ids and number them otherwise than the model: evaluate their file";
+                return Err(Error::Data(reason.into()));
+            }
+        }
+        Ok(())
     }
 
     /// The same for the examples of a file, `-` for standard input, a batch at a time.

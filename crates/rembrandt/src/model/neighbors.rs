@@ -9,6 +9,7 @@ use std::borrow::Cow;
 
 use rayon::prelude::*;
 use serde::Serialize;
+use serde_json::Value;
 
 use super::{EmbeddingFile, Model, names};
 use crate::{Error, Result};
@@ -53,6 +54,13 @@ impl Model {
     /// If there is no such label.
     pub fn neighbors(&self, label: usize, top: usize) -> Result<Vec<Neighbor>> {
         self.check_embedding()?;
+        let embedding = &self.params()["embedding"];
+        let random = embedding.get("random_fraction").or(embedding.get("spread"));
+        if random.and_then(Value::as_f64) == Some(1.0) {
+            let reason = "the dimensions of the model are random, so that its labels have no neighbors: ask an embedding \
+                          file, or train with a random fraction of 0";
+            return Err(Error::Data(reason.into()));
+        }
         let labels = self.labels();
         nearest(labels.rows(), |id| labels.row(id), &roots(self.spectrum()), label, top)
             .ok_or_else(|| no_direction(&self.label_name(label)))

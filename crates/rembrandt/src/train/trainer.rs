@@ -235,14 +235,16 @@ impl<'a> Trainer<'a> {
     fn fit_prepared(&self, data: &Dataset, preprocessing: Preprocessing, mut run: Run<'_>) -> Result<Model> {
         if let Some(params) = &self.trees {
             let trees = params.fit(data, &mut run)?;
-            let report = trees.summary();
+            let report = json!({"trees": trees.summary()});
             return Model::from_trees(trees, data, preprocessing, json!(params), report);
         }
-        let own = self.head.or(self.method.decodes().then_some(HeadKind::LeastSquares));
-        let head = match (own, self.tune) {
-            (Some(head), _) => head,
-            (None, Some(_)) => HeadKind::suited(data)?,
-            (None, None) => HeadKind::fast(data)?,
+        // Whatever asks for one of the paper's systems, or for a search, gets that and nothing beside it.
+        let named = self.head.is_some() || self.method != Method::Rembrandt || self.propensity.is_some();
+        let default = !named && self.tune.is_none();
+        let head = match self.head.or(self.method.decodes().then_some(HeadKind::LeastSquares)) {
+            Some(head) => head,
+            None if default => HeadKind::fast(data)?,
+            None => HeadKind::suited(data)?,
         };
         let mut params = TrainParams::with(self.method, head);
         (params.k, params.ridge) = (self.k, self.ridge);
@@ -252,12 +254,12 @@ impl<'a> Trainer<'a> {
             params.embedding.seed = seed;
             params.descent.seed = seed;
         }
+        if default {
+            params = params.fast(data.shape());
+        }
         let tuning = match self.tune {
             Some(time) => Tuning { k: self.k.is_none(), ridge: self.ridge.is_none(), ..Tuning::within(time) },
-            None => {
-                params = params.fast(data.shape());
-                Tuning { least_squares_weight: true, ranker: true, ..Tuning::off() }
-            }
+            None => Tuning { least_squares_weight: default, ranker: default, ..Tuning::off() },
         };
         params.fit(data, preprocessing, &tuning, &mut run)
     }
