@@ -47,7 +47,10 @@ pub struct Arguments {
 impl Arguments {
     /// What was typed; a mistake ends the program with a sentence.
     pub fn read() -> Arguments {
-        let definition = help::tailored(Arguments::command(), std::env::args().skip(1));
+        let definition = help::tailored(
+            Arguments::command(),
+            std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()),
+        );
         let matches = definition.clone().get_matches();
         let mut arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|e| e.exit());
         if let (Command::Train(args), Some((command, of_command))) = (&mut arguments.command, matches.subcommand()) {

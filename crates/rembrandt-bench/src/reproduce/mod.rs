@@ -11,8 +11,7 @@
 //! use rembrandt_bench::reproduce::Experiment;
 //! use rembrandt::Run;
 //!
-//! let read = |name: &str| Dataset::read(name.as_ref(), &Default::default(), &mut Run::default());
-//! let ((train, _), (test, _)) = (read("yeast/train.txt.zst")?, read("yeast/test.txt.zst")?);
+//! let (train, test) = (Dataset::read("yeast/train.txt.zst")?, Dataset::read("yeast/test.txt.zst")?);
 //! let run = &mut Run::default();
 //! let placed = Experiment::Yeast.place(&train, &test, 1, run)?;
 //! for trial in Experiment::Yeast.trials() {

@@ -101,7 +101,7 @@ fn options_for_text_on_files_that_are_not() {
     for line in ["embed train.rmb -k 2 -o out --ids words", "inspect train.rmb --input-format xmc"] {
         assert!(desk.refused(line).contains("a cache file is not"));
     }
-    assert!(desk.refused("inspect out.safetensors --input-format xmc").contains("--format: "));
+    assert!(desk.refused("inspect out.safetensors --input-format xmc").contains("--input-format: "));
     assert!(desk.refused("convert train.rmb -o other.rmb").contains("is a cache file already"));
 }
 

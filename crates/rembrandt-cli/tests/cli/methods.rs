@@ -136,7 +136,7 @@ fn models_of_other_methods_are_explained_and_get_labels() {
 #[test]
 fn models_from_before_there_were_methods_still_open() {
     let desk = Desk::new();
-    let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("../rembrandt/tests/files");
+    let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("../rembrandt/tests/integration/files");
     for name in ["v1-text.model", "v1-sparse.model"] {
         let json = desk.json(&format!("inspect {} --json", files.join(name).display()));
         assert_eq!((&json["kind"], json["params"].get("method")), (&json!("model"), None));

@@ -101,7 +101,7 @@ fn options_that_clap_refuses() {
         "train train.txt -o x.model --fast",
         "train train.txt -o x.model --budget 1m",
         "train train.txt -o x.model --no-tune",
-        "train train.txt -o x.model --input-format xmc",
+        "train train.txt -o x.model --format=xmc",
         "train train.txt -o x.model --propensity=1",
         "train train.txt -o x.model --word-ngrams 2",
         "train train.txt -o x.model --text --tfidf",

@@ -98,7 +98,7 @@ fn nothing_is_searched_for_unless_asked() {
     // Random where labels are many times as many.
     let random = |options: &str| {
         desk.json(&format!("train train.txt {options} -o m.model --json"));
-        desk.json("inspect m.model --json")["params"]["embedding"]["random_fraction"].as_f64()
+        desk.json("inspect m.model --json")["params"]["embedding"]["spread"].as_f64()
     };
     assert_eq!(
         (random("-k 5"), random("-k 6"), random("-k 5 --random-fraction 0.5")),
@@ -157,9 +157,9 @@ fn label_weights_count() {
     };
     desk.write("ones.txt", "1\n".repeat(C));
     desk.write("more.txt", "1\n".repeat(C - 1) + "0.01\n");
-    let plain = predictions("");
-    assert_eq!(plain, predictions("--label-weights ones.txt"));
-    assert_ne!(plain, predictions("--label-weights more.txt"));
+    let plain = predictions("--head ilr");
+    assert_eq!(plain, predictions("--head ilr --label-weights ones.txt"));
+    assert_ne!(plain, predictions("--head ilr --label-weights more.txt"));
 }
 
 #[test]

@@ -75,6 +75,7 @@ pub type InputSink<'a> = dyn FnMut(Input<'_>) -> Result<()> + 'a;
 /// by the names that the file has.
 ///
 /// ```
+/// use rembrandt::Run;
 /// use rembrandt::data::records::RecordOptions;
 /// use rembrandt::data::{Input, InputKind, NameIndex, read_input_from};
 /// let kind = InputKind::Records(RecordOptions::default(), NameIndex::new(["wine"])?);

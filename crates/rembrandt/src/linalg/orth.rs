@@ -137,7 +137,7 @@ fn transform(a: &mut Matrix, b: &Mat<f64>) {
 /// rank the columns are instead an orthonormal basis of its range, most important first, and then zeros.
 ///
 /// ```
-/// use rembrandt::{Matrix, solve::orthonormalize};
+/// use rembrandt::{Matrix, linalg::orthonormalize};
 ///
 /// let mut a = Matrix::from_vec(2, 2, vec![3.0, 1.0, 4.0, 1.0]);
 /// assert_eq!(orthonormalize(&mut a), 2);

@@ -133,14 +133,13 @@ impl Model {
 
     /// Refuses data whose words have other numbers than those of the model: each file numbers them as they appear.
     fn check_numbering(&self, data: &Dataset) -> Result<()> {
-        let sides = [
-            (Side::X, data.feature_names(), self.feature_names()),
-            (Side::Y, data.label_names(), self.label_names()),
-        ];
+        let sides =
+            [(Side::X, data.feature_names(), self.feature_names()), (Side::Y, data.label_names(), self.label_names())];
         for (side, ours, theirs) in sides {
             let (Some(ours), Some(theirs)) = (ours.filter(|_| data.has_words(side)), theirs) else { continue };
             if ours.iter().zip(theirs.iter()).any(|(ours, theirs)| ours != theirs) {
-                let reason = "the data have words for ids and number them otherwise than the model: evaluate their file";
+                let reason =
+                    "the data have words for ids and number them otherwise than the model: evaluate their file";
                 return Err(Error::Data(reason.into()));
             }
         }

@@ -20,6 +20,7 @@
 //!   first appear. A word without a colon has the value 1; one that contains colons is split at the last.
 //!
 //! ```
+//! use rembrandt::Run;
 //! use rembrandt::data::formats::{ReadOptions, read_rows_from};
 //! let text = "sports,news goal:2 match\nnews vote\n";
 //! let mut labels = 0;
@@ -222,6 +223,7 @@ pub fn read_rows_from(
 /// file are among the words.
 ///
 /// ```
+/// use rembrandt::Run;
 /// use rembrandt::data::formats::{ReadOptions, read_rows_with_vocabulary_from};
 /// use rembrandt::data::{NameIndex, Vocabulary, VocabularyIds};
 /// let vocabulary = Vocabulary {

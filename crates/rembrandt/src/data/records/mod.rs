@@ -14,6 +14,7 @@
 //! and zstd are recognised by their first bytes.
 //!
 //! ```
+//! use rembrandt::Run;
 //! use rembrandt::data::records::{RecordOptions, read_records_from};
 //! let file = "text,labels\n\"red, dry wine\",\"wine,red\"\nno idea,\n";
 //! let mut texts = Vec::new();

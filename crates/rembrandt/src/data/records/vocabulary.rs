@@ -18,6 +18,7 @@ pub type NumberedRecordSink<'a> = dyn FnMut(&Records, CsrRef<'_>) -> Result<()> 
 /// with those does memory grow.
 ///
 /// ```
+/// use rembrandt::Run;
 /// use rembrandt::data::NameIndex;
 /// use rembrandt::data::records::{RecordOptions, read_records_with_vocabulary_from};
 /// let known = NameIndex::new(["wine", "paint"])?;

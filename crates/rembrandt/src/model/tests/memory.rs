@@ -140,8 +140,7 @@ fn a_compact_model_has_the_nearest_numbers_of_half_the_size() {
                 assert_eq!(compact.precision(), Precision::Bf16, "{kind}");
                 assert_eq!(compact.bytes().len() * 2, full.bytes().len(), "{kind}");
                 for i in 0..full.rows() {
-                    let nearest =
-                        full.row(i).iter().map(|v| narrow(*v).to_f32()).collect::<Vec<_>>();
+                    let nearest = full.row(i).iter().map(|v| narrow(*v).to_f32()).collect::<Vec<_>>();
                     assert_eq!(compact.row(i), nearest, "{kind}");
                 }
             }

@@ -193,7 +193,7 @@ fn a_damaged_ranker_is_refused() {
         let at = place(&saved, name) + from;
         let bytes = forge(&saved, |bytes, _| bytes[at..at + with.len()].copy_from_slice(with));
         let message = refusal(&path, &bytes);
-        assert!(message.starts_with("is damaged (") && message.contains("its evidence"), "{name}: {message}");
+        assert!(message.starts_with("is damaged (") && message.contains("its ranker"), "{name}: {message}");
     }
     // As files of version 3 say it, whose ranker was of another kind.
     let old = Contents { ranker: Some(Ranker { most: 0, ..ranker(50) }), ..parts("ilr", 50) };

@@ -290,7 +290,7 @@ fn a_fit_can_be_cancelled() {
     let alike = alike();
     let mut calls = 0;
     let mut run = Run::watched(|progress| {
-        assert_eq!(progress.stage, "evidence");
+        assert_eq!(progress.stage, "ranker");
         calls += 1;
         calls < 2
     });
