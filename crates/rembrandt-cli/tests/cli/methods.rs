@@ -98,7 +98,7 @@ fn options_without_effect_are_refused() {
         ("pca", "-k 61", "-k: 61 dimensions are more than the 60 features of the data"),
     ];
     for (method, options, expected) in cases {
-        let message = desk.refused(&format!("train train.txt -q --method {method} {options} -o x.model"));
+        let message = desk.refused(&format!("train train.txt -q --method {method} -o x.model"));
         assert!(message.starts_with(&format!("error: {expected}")), "{method} {options}: {message}");
     }
     assert_eq!(desk.run("train train.txt --method none -o x.model").code, 2);
@@ -108,12 +108,11 @@ fn options_without_effect_are_refused() {
 fn the_same_bytes_for_any_threads() {
     let desk = Desk::with_data();
     for method in &METHODS[1..] {
-        let options = if ["cs", "pca"].contains(method) { "" } else { "" };
         for threads in [1, 2] {
-            desk.ok(&format!("train train.txt -q {options} --method {method} --threads {threads} -o m{threads}.rmb"));
-            desk.ok(&format!("predict m{threads}.rmb train.txt --threads {threads} -o p{threads}.txt"));
+            desk.ok(&format!("train train.txt -q --method {method} --threads {threads} -o m{threads}.model"));
+            desk.ok(&format!("predict m{threads}.model train.txt --threads {threads} -o p{threads}.txt"));
         }
-        assert!(desk.read("m1.rmb") == desk.read("m2.rmb"), "{method}");
+        assert!(desk.read("m1.model") == desk.read("m2.model"), "{method}");
         assert!(desk.read("p1.txt") == desk.read("p2.txt"), "{method}");
     }
 }

@@ -110,7 +110,7 @@ fn examples_of_a_file_come_in_batches_and_ready() {
     let predictor = model.predictor(super::super::PredictOptions::top(3)).unwrap();
     let mut seen = 0;
     let count = model.read(&path, &options, &mut Run::default(), |batch| {
-        assert_eq!((batch.first, batch.is_empty()), (seen, batch.len() == 0));
+        assert_eq!((batch.first, batch.is_empty()), (seen, false));
         let predictions = batch.predict(&predictor)?;
         assert_eq!((predictions.rows(), batch.labels().rows()), (batch.len(), batch.len()));
         (0..batch.len()).for_each(|i| assert!(predictions.row(i).eq(found.row(seen as usize + i))));

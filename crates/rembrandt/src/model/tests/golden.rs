@@ -87,7 +87,9 @@ fn pursuit_parts() -> Contents {
 }
 
 /// What each file holds, and what it predicts.
-fn files() -> [(&'static str, Model, Vec<[(u32, f32); 4]>); 3] {
+type Golden = (&'static str, Model, Vec<[(u32, f32); 4]>);
+
+fn files() -> [Golden; 3] {
     [
         ("v1-text.model", model(&text_parts(), Precision::F32), GOLDEN_TEXT.into()),
         ("v1-sparse.model", model(&sparse_parts(), Precision::Bf16), GOLDEN_SPARSE.into()),
