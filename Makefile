@@ -57,9 +57,13 @@ doc:
 	$(CARGO) doc --no-deps --locked --package rembrandt-cli
 	$(CARGO) doc --no-deps --locked --package rembrandt --package rembrandt-bench
 
-# Unit, integration and documentation tests.
+# Unit, integration and documentation tests. A test prints nothing when it passes, so what was left out is said here.
 unit:
 	$(CARGO) test --workspace --locked
+	@if [ ! -d "$$REMBRANDT_DATA" ]; then \
+		echo 'skipped: the tests on real data sets, because REMBRANDT_DATA does not name a directory with them' \
+			'(see CONTRIBUTING.md)'; \
+	fi
 
 deny-if-installed:
 	@if command -v cargo-deny >/dev/null; then \
