@@ -157,7 +157,7 @@ impl ScalingMeasured {
 
 /// Always the same procedure: which one is chosen may depend on the sizes.
 fn parameters(k: usize) -> Rembrandt {
-    Rembrandt { solver: Solver::FewPass, ..Rembrandt::new(k) }
+    Rembrandt::new(k).with(|p| p.solver = Solver::FewPass)
 }
 
 /// The shortest of some fits of made-up data, embedding and projection.

@@ -38,18 +38,23 @@ struct Outcome {
 
 /// The paper's procedure first, then the others, as options of `embed`.
 fn variants(k: usize, brief: bool) -> Vec<(String, Rembrandt)> {
-    let few = |passes| Rembrandt { solver: Solver::FewPass, passes, ..Rembrandt::new(k) };
+    let few = |passes| {
+        Rembrandt::new(k).with(|p| {
+            p.solver = Solver::FewPass;
+            p.passes = passes
+        })
+    };
     let named = |params: Rembrandt, word: &str| {
         let steps = if word == "few-pass" { String::new() } else { format!(" --cg-steps {}", params.cg_steps) };
         (format!("--solver {word} --passes {}{steps}", params.passes), params)
     };
-    let paper = Rembrandt { solver: Solver::Iterative, ..Rembrandt::paper(k) };
+    let paper = Rembrandt::paper(k).with(|p| p.solver = Solver::Iterative);
     if brief {
         return vec![named(paper, "iterative"), named(few(Rembrandt::default().passes), "few-pass")];
     }
     vec![
         named(paper.clone(), "iterative"),
-        named(Rembrandt { cg_steps: 3, ..paper }, "iterative"),
+        named(paper.with(|p| p.cg_steps = 3), "iterative"),
         named(few(1), "few-pass"),
         named(few(2), "few-pass"),
         named(few(3), "few-pass"),
@@ -60,7 +65,7 @@ impl Solvers {
     /// Checks what can be checked before any data are read.
     pub fn check(&self) -> Result<()> {
         let unknown = Shape { n: 1, d: 1, c: usize::MAX };
-        self.k.iter().try_for_each(|k| Rembrandt { ridge: self.ridge, ..Rembrandt::new(*k) }.check(unknown))
+        self.k.iter().try_for_each(|k| Rembrandt::new(*k).with(|p| p.ridge = self.ridge).check(unknown))
     }
 
     /// Finds all embeddings.
@@ -72,7 +77,10 @@ impl Solvers {
         for k in &self.k {
             for (options, params) in variants(*k, self.brief) {
                 watcher.note(&format!("k {k}: {options}"));
-                let params = Rembrandt { ridge: self.ridge, seed: self.seed, ..params };
+                let params = params.with(|p| {
+                    p.ridge = self.ridge;
+                    p.seed = self.seed
+                });
                 let measured = measure(options, &params, data, watcher);
                 watcher.clear();
                 outcomes.push(measured?);

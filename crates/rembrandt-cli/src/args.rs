@@ -378,7 +378,10 @@ impl ParamArgs {
             (Some(preset), _) => Rembrandt::preset(preset),
             (None, Some(Solver::Paper)) => {
                 let paper = Rembrandt::paper(base.k);
-                Rembrandt { passes: paper.passes, cg_steps: paper.cg_steps, ..base }
+                base.with(|p| {
+                    p.passes = paper.passes;
+                    p.cg_steps = paper.cg_steps
+                })
             }
             (None, _) => base,
         };
@@ -386,23 +389,23 @@ impl ParamArgs {
         projection.ridge = self.projection_ridge.or(projection.ridge);
         projection.cg_steps = self.projection_steps.or(projection.cg_steps);
         projection.tolerance = self.projection_tolerance.or(projection.tolerance);
-        Rembrandt {
-            k: self.k.unwrap_or(base.k),
-            oversample: self.oversample.unwrap_or(base.oversample),
-            random_fraction: self.random_fraction.unwrap_or(base.random_fraction),
-            passes: self.passes.unwrap_or(base.passes),
-            ridge: self.ridge.unwrap_or(base.ridge),
-            ridge_convention: self.ridge_convention.unwrap_or(base.ridge_convention),
-            cg_steps: self.cg_steps.unwrap_or(base.cg_steps),
-            tolerance: self.tolerance.unwrap_or(base.tolerance),
-            preconditioner: self.preconditioner.unwrap_or(base.preconditioner),
-            solver: self.solver.unwrap_or(base.solver),
-            bias: self.bias.unwrap_or(base.bias),
-            center: self.center.unwrap_or(base.center),
-            projection,
-            panel: self.panel.unwrap_or(base.panel),
-            seed: self.seed.unwrap_or(base.seed),
-        }
+        base.with(|p| {
+            p.k = self.k.unwrap_or(p.k);
+            p.oversample = self.oversample.unwrap_or(p.oversample);
+            p.random_fraction = self.random_fraction.unwrap_or(p.random_fraction);
+            p.passes = self.passes.unwrap_or(p.passes);
+            p.ridge = self.ridge.unwrap_or(p.ridge);
+            p.ridge_convention = self.ridge_convention.unwrap_or(p.ridge_convention);
+            p.cg_steps = self.cg_steps.unwrap_or(p.cg_steps);
+            p.tolerance = self.tolerance.unwrap_or(p.tolerance);
+            p.preconditioner = self.preconditioner.unwrap_or(p.preconditioner);
+            p.solver = self.solver.unwrap_or(p.solver);
+            p.bias = self.bias.unwrap_or(p.bias);
+            p.center = self.center.unwrap_or(p.center);
+            p.projection = projection;
+            p.panel = self.panel.unwrap_or(p.panel);
+            p.seed = self.seed.unwrap_or(p.seed);
+        })
     }
 }
 

@@ -60,7 +60,7 @@ fn the_data_can_be_learned() {
     let train = Dataset::from_rows(&rows, 5000, 800).unwrap();
     let (rows, told) = generator.rows(Part::Test, 0, 2000);
     let test = Dataset::from_rows(&rows, 5000, 800).unwrap();
-    let embedding = Rembrandt { ridge: 0.5, ..Rembrandt::new(200) }.fit(&train, &mut Run::default()).unwrap();
+    let embedding = Rembrandt::new(200).with(|p| p.ridge = 0.5).fit(&train, &mut Run::default()).unwrap();
     let h = test.gather_features(embedding.projection.view()).unwrap();
     let score =
         |i: usize, label: usize| -> f32 { h.row(i).iter().zip(embedding.labels.row(label)).map(|(h, e)| h * e).sum() };

@@ -151,7 +151,7 @@ impl Experiment {
             return Err(Error::Data(reason));
         }
         let (train_labels, test_labels) = (train.labels()?, test.labels()?);
-        let mut params = Rembrandt { seed, ..Rembrandt::preset(self.preset()) };
+        let mut params = Rembrandt::preset(self.preset()).with(|p| p.seed = seed);
         params.k = match self {
             Experiment::Aloi => params.k.min(shape.c),
             _ => energy_dimension(train, ENERGY)?,

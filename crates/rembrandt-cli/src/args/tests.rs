@@ -24,7 +24,11 @@ fn nothing_given_means_the_defaults() {
 fn options_override_the_preset() {
     let preset = Rembrandt::preset(Preset::Lshtc);
     assert_eq!(embed("--preset lshtc").params.params(), preset);
-    let expected = Rembrandt { k: 7, bias: false, ridge: 2.5, ..preset };
+    let expected = preset.with(|p| {
+        p.k = 7;
+        p.bias = false;
+        p.ridge = 2.5
+    });
     assert_eq!(embed("--preset lshtc -k 7 --bias=false --ridge 2.5").params.params(), expected);
 }
 
@@ -45,23 +49,23 @@ fn every_option_reaches_its_parameter() {
     )
     .params
     .params();
-    let expected = Rembrandt {
-        k: 1,
-        passes: 2,
-        oversample: 3,
-        random_fraction: 0.5,
-        ridge: 4.0,
-        ridge_convention: RidgeConvention::Authors,
-        cg_steps: 5,
-        tolerance: 6.0,
-        preconditioner: Preconditioner::None,
-        solver: Solver::Direct,
-        bias: true,
-        center: true,
-        projection: rembrandt::embed::ProjectionParams { ridge: Some(7.0), cg_steps: Some(8), tolerance: Some(9.0) },
-        panel: 10,
-        seed: 11,
-    };
+    let expected = Rembrandt::default().with(|p| {
+        p.k = 1;
+        p.passes = 2;
+        p.oversample = 3;
+        p.random_fraction = 0.5;
+        p.ridge = 4.0;
+        p.ridge_convention = RidgeConvention::Authors;
+        p.cg_steps = 5;
+        p.tolerance = 6.0;
+        p.preconditioner = Preconditioner::None;
+        p.solver = Solver::Direct;
+        p.bias = true;
+        p.center = true;
+        p.projection = rembrandt::embed::ProjectionParams { ridge: Some(7.0), cg_steps: Some(8), tolerance: Some(9.0) };
+        p.panel = 10;
+        p.seed = 11;
+    });
     assert_eq!(params, expected);
 }
 

@@ -202,7 +202,7 @@ impl TrainArgs {
 
     /// Parameters of the library for an embedding and a kind of head, and what to choose of them.
     pub fn params(&self, method: Method, kind: HeadKind, shape: Shape) -> (TrainParams, Tuning) {
-        let mut params = TrainParams::with(method, kind);
+        let mut params = TrainParams::for_method(method, kind);
         params.embedding = self.params.over(params.embedding);
         (params.k, params.ridge) = (self.params.given_k(), self.params.given_ridge());
         let head = &self.head;
@@ -229,20 +229,22 @@ impl TrainArgs {
             params.embedding.random_fraction = self.params.random_fraction.unwrap_or(params.embedding.random_fraction);
         }
         let tuning = match self.tuning.tune {
-            None => Tuning { least_squares_weight: default, ranker: default, ..Tuning::off() },
-            Some(budget) => Tuning {
-                budget,
-                k: params.k.is_none(),
-                ridge: params.ridge.is_none(),
+            None => Tuning::off().with(|p| {
+                p.least_squares_weight = default;
+                p.ranker = default
+            }),
+            Some(budget) => Tuning::within(budget).with(|t| {
+                t.k = params.k.is_none();
+                t.ridge = params.ridge.is_none();
                 // What a preset or the paper's procedure is asked for is not to be replaced.
-                random_fraction: self.params.random_fraction.is_none() && !self.params.as_published(),
-                strength: head.head_ridge.is_none(),
-                least_squares_weight: true,
-                ranker: !self.params.as_published(),
+                t.random_fraction = self.params.random_fraction.is_none() && !self.params.as_published();
+                t.strength = head.head_ridge.is_none();
+                t.ranker = !self.params.as_published();
                 // A ridge is meant for the one or the other, and sampled labels for h itself.
-                features: head.random_features.is_none() && head.head_ridge.is_none() && head.sampled_labels.is_none(),
-                bandwidth: head.bandwidth.is_none(),
-            },
+                t.features =
+                    head.random_features.is_none() && head.head_ridge.is_none() && head.sampled_labels.is_none();
+                t.bandwidth = head.bandwidth.is_none();
+            }),
         };
         (params, tuning)
     }

@@ -205,7 +205,7 @@ fn too_much(params: &Rembrandt, may_narrow: bool, data: &Dataset, held: u64, lim
         Solver::Auto if params.preconditioner == Preconditioner::Diagonal => (Solver::FewPass, "use --solver few-pass"),
         _ => (Solver::Iterative, "use --solver iterative"),
     };
-    if working(&Rembrandt { solver: lean, ..params.clone() }, data) < fit / 2 {
+    if working(&params.clone().with(|p| p.solver = lean), data) < fit / 2 {
         advice.push(word);
     }
     if !may_narrow {

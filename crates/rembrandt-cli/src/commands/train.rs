@@ -104,7 +104,7 @@ fn embed(method: Method, task: Task<'_>, display: &mut Display) -> anyhow::Resul
     if let Some(limit) = limit.filter(|_| !args.params.has_panel()) {
         let held = held(data);
         let needed = |embedding: &Rembrandt| {
-            held.saturating_add(TrainParams { embedding: embedding.clone(), ..params.clone() }.memory(data))
+            held.saturating_add(params.clone().with(|p| p.embedding = embedding.clone()).memory(data))
         };
         params.embedding = params.embedding.narrowed(limit.bytes, needed);
     }

@@ -98,7 +98,7 @@ fn options_without_effect_are_refused() {
         ("pca", "-k 61", "-k: 61 dimensions are more than the 60 features of the data"),
     ];
     for (method, options, expected) in cases {
-        let message = desk.refused(&format!("train train.txt -q --method {method} -o x.model"));
+        let message = desk.refused(&format!("train train.txt -q --method {method} {options} -o x.model"));
         assert!(message.starts_with(&format!("error: {expected}")), "{method} {options}: {message}");
     }
     assert_eq!(desk.run("train train.txt --method none -o x.model").code, 2);

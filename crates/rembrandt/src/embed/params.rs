@@ -71,6 +71,7 @@ pub struct ProjectionParams {
 /// Plain data: build it with [`Rembrandt::new`], change fields, call `fit`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct Rembrandt {
     /// Dimension of the embedding. More keeps more of what the features say about the labels; cost is linear in it.
     pub k: usize,
@@ -169,6 +170,13 @@ impl Preset {
 }
 
 impl Rembrandt {
+    /// The same with some settings changed.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut Rembrandt)) -> Rembrandt {
+        change(&mut self);
+        self
+    }
+
     /// The defaults with dimension `k`.
     pub fn new(k: usize) -> Rembrandt {
         Rembrandt { k, ..Rembrandt::default() }

@@ -77,6 +77,7 @@ impl HeadKind {
 
 /// How to train. Plain data; checked before any work.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct TrainParams {
     /// How labels are embedded.
     #[serde(default)]
@@ -131,6 +132,13 @@ pub struct TrainParams {
 }
 
 impl TrainParams {
+    /// The same with some settings changed.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut TrainParams)) -> TrainParams {
+        change(&mut self);
+        self
+    }
+
     /// The random features that tuning tries; twice as many where that takes no time.
     pub const FEATURES: FeatureParams =
         FeatureParams { kernel: Kernel::Gaussian, quasi: true, count: 1000, bandwidth: 4.0, seed: 1 };
@@ -167,7 +175,7 @@ impl TrainParams {
 
     /// The defaults for a method and a kind of head. A pursuit has no constants that would tell how frequent labels are,
     /// as all other heads or regressions do, so its regression gets one. For principal components one pass is enough.
-    pub fn with(method: Method, head: HeadKind) -> TrainParams {
+    pub fn for_method(method: Method, head: HeadKind) -> TrainParams {
         let defaults = TrainParams::new(head);
         let passes = if matches!(method, Method::Pca | Method::Plst) { 1 } else { defaults.embedding.passes };
         let embedding = Rembrandt { bias: method == Method::CsOmp, passes, ..defaults.embedding };
@@ -367,6 +375,7 @@ impl TrainParams {
 
 /// What to choose on held-out examples, and how long that may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Tuning {
     /// Time for trials. Where it ends the search early, the choice depends on the speed of the machine, and the report
     /// says so.
@@ -393,6 +402,13 @@ pub struct Tuning {
 }
 
 impl Tuning {
+    /// The same with some settings changed.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut Tuning)) -> Tuning {
+        change(&mut self);
+        self
+    }
+
     /// Chooses nothing.
     pub fn off() -> Tuning {
         let none = false;

@@ -80,10 +80,10 @@ fn everything() -> Tuning {
 
 /// Every method with the head that it has by default, and with a logistic one where that is possible.
 fn methods() -> Vec<TrainParams> {
-    let mut all = vec![TrainParams::with(Method::CsOmp, HeadKind::LeastSquares)];
+    let mut all = vec![TrainParams::for_method(Method::CsOmp, HeadKind::LeastSquares)];
     for method in [Method::Rembrandt, Method::Cs, Method::Pca, Method::Plst, Method::Cplst] {
-        all.push(TrainParams::with(method, HeadKind::LeastSquares));
-        all.push(TrainParams::with(method, HeadKind::Independent));
+        all.push(TrainParams::for_method(method, HeadKind::LeastSquares));
+        all.push(TrainParams::for_method(method, HeadKind::Independent));
     }
     all
 }
@@ -244,7 +244,7 @@ fn only_a_pursuit_has_a_constant_feature_by_default() {
         assert_eq!(params.embedding.bias, params.method == Method::CsOmp);
     }
     let (rembrandt, new) =
-        (TrainParams::with(Method::Rembrandt, HeadKind::Softmax), TrainParams::new(HeadKind::Softmax));
+        (TrainParams::for_method(Method::Rembrandt, HeadKind::Softmax), TrainParams::new(HeadKind::Softmax));
     assert_eq!(rembrandt, new);
 }
 

@@ -246,7 +246,7 @@ impl<'a> Trainer<'a> {
             None if default => HeadKind::fast(data)?,
             None => HeadKind::suited(data)?,
         };
-        let mut params = TrainParams::with(self.method, head);
+        let mut params = TrainParams::for_method(self.method, head);
         (params.k, params.ridge) = (self.k, self.ridge);
         params.group_duplicates = self.group_duplicates;
         params.propensity = self.propensity;

@@ -11,7 +11,12 @@ const METHODS: [Method; 6] = [Method::Rembrandt, Method::Cs, Method::CsOmp, Meth
 
 /// Thorough enough to have no error of its own.
 fn thorough(k: usize, ridge: f64) -> Rembrandt {
-    Rembrandt { passes: 8, cg_steps: 300, tolerance: 1e-7, ridge, ..Rembrandt::new(k) }
+    Rembrandt::new(k).with(|p| {
+        p.passes = 8;
+        p.cg_steps = 300;
+        p.tolerance = 1e-7;
+        p.ridge = ridge
+    })
 }
 
 fn fit(method: Method, params: Rembrandt, data: &Dataset) -> (Embedding, Option<Means>) {
@@ -128,7 +133,7 @@ fn cplst_beats_plst_where_labels_vary_in_what_features_do_not_know() {
 fn pca_is_the_svd_of_the_shifted_features() {
     let problem = shifted(&falling(200, 30, 24, 6));
     let centred = problem.centred();
-    let (embedding, means) = fit(Method::Pca, Rembrandt { ridge: 0.5, ..Rembrandt::new(6) }, &problem.dataset());
+    let (embedding, means) = fit(Method::Pca, Rembrandt::new(6).with(|p| p.ridge = 0.5), &problem.dataset());
     assert!(angle(&centred.x, &embedding.projection) < 1e-3);
     let report = &embedding.report;
     let svd = centred.x.thin_svd().unwrap();

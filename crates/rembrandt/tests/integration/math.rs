@@ -14,7 +14,12 @@ fn fit(params: &Rembrandt, problem: &Problem) -> Embedding {
 
 /// Thorough enough to have no error of its own.
 fn thorough(k: usize) -> Rembrandt {
-    Rembrandt { passes: 8, cg_steps: 300, tolerance: 1e-6, solver: Solver::Iterative, ..Rembrandt::new(k) }
+    Rembrandt::new(k).with(|p| {
+        p.passes = 8;
+        p.cg_steps = 300;
+        p.tolerance = 1e-6;
+        p.solver = Solver::Iterative
+    })
 }
 
 fn orthonormality_error(labels: &Matrix) -> f64 {
@@ -45,7 +50,7 @@ fn assert_near_optimum(embedding: &Embedding, problem: &Problem, ridge: &[f64], 
 fn random_and_planted_problems_reach_the_optimum() {
     for (problem, k) in [(sparse(300, 60, 40, 1), 10), (planted(400, 80, 50, 8, 2), 8), (sparse(50, 200, 30, 3), 5)] {
         for lambda in [0.01, 1.0, 16.0] {
-            let embedding = fit(&Rembrandt { ridge: lambda, ..thorough(k) }, &problem);
+            let embedding = fit(&thorough(k).with(|p| p.ridge = lambda), &problem);
             let rho = lambda * problem.trace() / problem.d as f64;
             assert!((embedding.report.rho / rho - 1.0).abs() < 1e-6);
             assert_near_optimum(&embedding, &problem, &vec![rho; problem.d], 0.9999);
@@ -67,7 +72,11 @@ fn the_defaults_reach_most_of_the_optimum() {
 /// The authors' settings for their own check: the other ones are our defaults too, with 20 more directions, 10 steps
 /// and the diagonal preconditioner.
 fn authors_check(solver: Solver) -> Rembrandt {
-    Rembrandt { passes: 4, ridge: 1e-4, solver, ..Rembrandt::new(11) }
+    Rembrandt::new(11).with(|p| {
+        p.passes = 4;
+        p.ridge = 1e-4;
+        p.solver = solver
+    })
 }
 
 /// The largest angle, over all prefixes of the embedding, to as many top eigenvectors.
@@ -90,7 +99,7 @@ fn the_authors_own_check_holds() {
     let cases = [
         (authors_check(Solver::Iterative), "iterative"),
         (authors_check(Solver::Direct), "gram"),
-        (Rembrandt { ridge: 2.5e-3, ..authors_check(Solver::Direct) }, "direct"),
+        (authors_check(Solver::Direct).with(|p| p.ridge = 2.5e-3), "direct"),
     ];
     for (params, solver) in cases {
         let embedding = fit(&params, &problem);
@@ -112,7 +121,7 @@ fn the_authors_own_check_holds_more_often_than_not() {
         let oracle = crate::common::oracle_without_ridge(&problem);
         for seed in [1, data + 100] {
             let [iterative, direct] = [Solver::Iterative, Solver::Direct].map(|solver| {
-                worst_angle(&oracle, &fit(&Rembrandt { seed, ..authors_check(solver) }, &problem).labels)
+                worst_angle(&oracle, &fit(&authors_check(solver).with(|p| p.seed = seed), &problem).labels)
             });
             println!("data {data}, start {seed}: {iterative:.5} iterative, {direct:.5} direct");
             assert!((iterative - direct).abs() < 1e-4 && iterative < 0.03);
@@ -127,20 +136,20 @@ fn the_authors_own_check_holds_more_often_than_not() {
 fn mean_shift_equals_cplst_on_centred_data() {
     // CPLST (Chen & Lin 2012): top eigenvectors of Yᶜᵀ X (XᵀX + λI)⁻¹ Xᵀ Yᶜ. Its X is centred here too.
     let problem = sparse(300, 40, 30, 5);
-    let embedding = fit(&Rembrandt { center: true, ..thorough(6) }, &problem);
+    let embedding = fit(&thorough(6).with(|p| p.center = true), &problem);
     let centred = problem.centred();
     assert_near_optimum(&embedding, &centred, &vec![embedding.report.rho; 40], 0.9999);
     let rho = centred.trace() / 40.0;
     assert!((embedding.report.rho / rho - 1.0).abs() < 1e-5);
     // The same from data that were centred beforehand, and written out densely.
-    let dense = fit(&Rembrandt { ..thorough(6) }, &centred);
+    let dense = fit(&thorough(6), &centred);
     assert!((dense.report.energy / embedding.report.energy - 1.0).abs() < 1e-4);
 }
 
 #[test]
 fn the_intercept_of_the_mean_shift_predicts_the_mean_at_the_mean() {
     let problem = sparse(300, 40, 30, 6);
-    let e = fit(&Rembrandt { center: true, ..thorough(6) }, &problem);
+    let e = fit(&thorough(6).with(|p| p.center = true), &problem);
     let mean = |m: &dyn Fn(usize, usize) -> f64, j: usize| (0..300).map(|i| m(i, j)).sum::<f64>() / 300.0;
     for j in 0..6 {
         let x: f64 = (0..40).map(|f| mean(&|i, f| problem.x[(i, f)], f) * f64::from(e.projection.row(f)[j])).sum();
@@ -154,7 +163,13 @@ fn a_constant_feature_is_not_penalised_unless_the_authors_convention_is_asked_fo
     let problem = sparse(200, 30, 25, 7);
     let with_constant = problem.with_constant();
     let lambda = 2.0;
-    let ours = fit(&Rembrandt { bias: true, ridge: lambda, ..thorough(5) }, &problem);
+    let ours = fit(
+        &thorough(5).with(|p| {
+            p.bias = true;
+            p.ridge = lambda
+        }),
+        &problem,
+    );
     let rho = lambda * problem.trace() / 30.0;
     assert!((ours.report.rho / rho - 1.0).abs() < 1e-6);
     let mut ridge = vec![rho; 31];
@@ -164,7 +179,14 @@ fn a_constant_feature_is_not_penalised_unless_the_authors_convention_is_asked_fo
     assert!(ours.intercept.iter().any(|v| v.abs() > 1e-3));
 
     let convention = RidgeConvention::Authors;
-    let authors = fit(&Rembrandt { bias: true, ridge: lambda, ridge_convention: convention, ..thorough(5) }, &problem);
+    let authors = fit(
+        &thorough(5).with(|p| {
+            p.bias = true;
+            p.ridge = lambda;
+            p.ridge_convention = convention
+        }),
+        &problem,
+    );
     let rho = lambda * with_constant.trace() / 31.0;
     assert!((authors.report.rho / rho - 1.0).abs() < 1e-6);
     assert_near_optimum(&authors, &with_constant, &[rho; 31], 0.9999);
@@ -175,7 +197,10 @@ fn integer_weights_equal_repeated_rows() {
     let mut problem = sparse(100, 30, 20, 8);
     problem.weights = Some((0..100).map(|i| (i % 4) as f32).collect());
     for (center, bias) in [(false, false), (true, false), (false, true)] {
-        let params = Rembrandt { center, bias, ..thorough(5) };
+        let params = thorough(5).with(|p| {
+            p.center = center;
+            p.bias = bias
+        });
         let (weighted, repeated) = (fit(&params, &problem), fit(&params, &problem.repeated()));
         assert!((weighted.report.rho / repeated.report.rho - 1.0).abs() < 1e-6);
         assert!((weighted.report.energy / repeated.report.energy - 1.0).abs() < 1e-4);
@@ -211,7 +236,11 @@ fn divided_rows_equal_rows_divided_beforehand() {
         };
         let divided = Problem::new(300, 40, 30, |i, j| problem.x[(i, j)] / size(i), |i, j| problem.y[(i, j)]);
         for (center, bias) in [(false, false), (true, false), (false, true)] {
-            let params = Rembrandt { center, bias, ridge: 0.1, ..thorough(6) };
+            let params = thorough(6).with(|p| {
+                p.center = center;
+                p.bias = bias;
+                p.ridge = 0.1
+            });
             let found = params.fit(&data.view().scale_rows(scale).unwrap(), &mut Run::default()).unwrap();
             let expected = fit(&params, &divided);
             assert!((found.report.rho / expected.report.rho - 1.0).abs() < 1e-6);
@@ -246,17 +275,16 @@ fn a_thousand_passes_and_a_thousand_steps_stay_finite() {
     let problem = sparse(60, 30, 25, 11);
     for preconditioner in [Preconditioner::Diagonal, Preconditioner::None] {
         for lambda in [0.0, 1e-6, 1.0] {
-            let params = Rembrandt {
-                passes: 1000,
-                cg_steps: if lambda == 1.0 { 1000 } else { 200 },
-                tolerance: 0.0,
-                ridge: lambda,
-                preconditioner,
-                solver: Solver::Iterative,
-                ..Rembrandt::new(10)
-            };
-            let e = fit(&Rembrandt { passes: 20, ..params.clone() }, &problem);
-            let many = fit(&Rembrandt { cg_steps: 5, ..params }, &problem);
+            let params = Rembrandt::new(10).with(|p| {
+                p.passes = 1000;
+                p.cg_steps = if lambda == 1.0 { 1000 } else { 200 };
+                p.tolerance = 0.0;
+                p.ridge = lambda;
+                p.preconditioner = preconditioner;
+                p.solver = Solver::Iterative
+            });
+            let e = fit(&params.clone().with(|p| p.passes = 20), &problem);
+            let many = fit(&params.with(|p| p.cg_steps = 5), &problem);
             for e in [e, many] {
                 let finite = e.labels.as_slice().iter().chain(e.projection.as_slice()).all(|v| v.is_finite());
                 assert!(finite && e.report.energy.is_finite() && e.report.energy > 0.0);
@@ -270,9 +298,12 @@ fn a_thousand_passes_and_a_thousand_steps_stay_finite() {
 fn the_direct_solver_gives_the_same_answer() {
     let problem = planted(300, 40, 50, 6, 12);
     for (bias, center) in [(false, false), (true, false), (false, true)] {
-        let params = Rembrandt { bias, center, ..thorough(6) };
+        let params = thorough(6).with(|p| {
+            p.bias = bias;
+            p.center = center
+        });
         let iterative = fit(&params, &problem);
-        let direct = fit(&Rembrandt { solver: Solver::Direct, ..params }, &problem);
+        let direct = fit(&params.with(|p| p.solver = Solver::Direct), &problem);
         assert_eq!((&*iterative.report.solver, &*direct.report.solver), ("iterative", "direct"));
         assert!((iterative.report.energy / direct.report.energy - 1.0).abs() < 1e-5);
         let largest = iterative.projection.as_slice().iter().fold(0f32, |m, v| m.max(v.abs()));
@@ -280,10 +311,13 @@ fn the_direct_solver_gives_the_same_answer() {
         assert!(same.fold(0f32, |m, (a, b)| m.max((a - b).abs())) < 2e-3 * largest);
     }
     // A ridge too small for single precision: the written matrix is iterated on, and the report says so.
-    let tiny = Rembrandt { ridge: 1e-8, solver: Solver::Direct, ..thorough(6) };
+    let tiny = thorough(6).with(|p| {
+        p.ridge = 1e-8;
+        p.solver = Solver::Direct
+    });
     assert_eq!(fit(&tiny, &problem).report.solver, "gram");
     // Chosen by cost: few features, many steps.
-    let auto = fit(&Rembrandt { cg_steps: 100, ..Rembrandt::new(6) }, &problem);
+    let auto = fit(&Rembrandt::new(6).with(|p| p.cg_steps = 100), &problem);
     assert_eq!(auto.report.solver, "direct");
 }
 
@@ -292,7 +326,7 @@ fn the_projection_has_its_own_ridge_and_stopping_rule() {
     let problem = planted(300, 40, 50, 6, 13);
     let plain = fit(&thorough(6), &problem);
     let own = ProjectionParams { ridge: Some(50.0), cg_steps: Some(200), tolerance: Some(1e-6) };
-    let strong = fit(&Rembrandt { projection: own, ..thorough(6) }, &problem);
+    let strong = fit(&thorough(6).with(|p| p.projection = own), &problem);
     assert_eq!(plain.labels, strong.labels);
     assert_eq!(plain.spectrum, strong.spectrum, "the energy is the embedding's, whatever the projection");
     assert!((strong.report.projection_rho / plain.report.rho - 50.0).abs() < 1e-4);
@@ -307,7 +341,7 @@ fn the_projection_has_its_own_ridge_and_stopping_rule() {
 fn corners_have_defined_results() {
     // One example, one feature, one label.
     let one = Problem::new(1, 1, 1, |_, _| 2.0, |_, _| 1.0);
-    let e = fit(&Rembrandt { ridge: 0.0, ..Rembrandt::new(1) }, &one);
+    let e = fit(&Rembrandt::new(1).with(|p| p.ridge = 0.0), &one);
     assert_eq!((e.labels.as_slice(), e.report.rank), (&[1.0][..], 1));
     assert!((e.projection.row(0)[0] - 0.5).abs() < 1e-6 && (e.spectrum[0] - 1.0).abs() < 1e-6);
 
@@ -333,7 +367,7 @@ fn corners_have_defined_results() {
         |i, f| [1.0, (i % 3) as f64, 0.0, 0.5, (i % 3) as f64, 0.0][f],
         |i, l| f64::from(u8::from(l == i % 3 || l == 7)),
     );
-    let e = fit(&Rembrandt { ridge: 1e-3, ..Rembrandt::new(3) }, &odd);
+    let e = fit(&Rembrandt::new(3).with(|p| p.ridge = 1e-3), &odd);
     assert!(e.report.energy.is_finite() && orthonormality_error(&e.labels) < 1e-5);
     assert_eq!(e.projection.row(2), &[0.0; 3]);
     for unseen in 3..7 {
@@ -343,7 +377,7 @@ fn corners_have_defined_results() {
     // Bad requests.
     let message = |k| Rembrandt::new(k).fit(&one.dataset(), &mut Run::default()).unwrap_err().to_string();
     assert_eq!(message(2), "k: 2 dimensions are more than the 1 labels of the data");
-    let params = Rembrandt { ridge: 1e300, ..Rembrandt::new(1) };
+    let params = Rembrandt::new(1).with(|p| p.ridge = 1e300);
     let e = params.fit(&one.dataset(), &mut Run::default()).unwrap_err();
     assert!(e.to_string().starts_with("ridge: ") && e.to_string().contains("beyond single precision"), "{e}");
     assert_eq!(Rembrandt::new(1 << 40).memory(rembrandt::Shape { n: 1, d: 1 << 40, c: 1 << 40 }), u64::MAX);
@@ -355,7 +389,10 @@ fn corners_have_defined_results() {
 #[test]
 fn a_watcher_sees_progress_and_can_stop() {
     let problem = sparse(100, 30, 20, 15);
-    let params = Rembrandt { solver: Solver::Iterative, tolerance: 0.0, ..Rembrandt::new(5) };
+    let params = Rembrandt::new(5).with(|p| {
+        p.solver = Solver::Iterative;
+        p.tolerance = 0.0
+    });
     let (mut last, mut total) = (0, 0);
     let mut run = Run::watched(|p| {
         assert!(p.done > last && p.done <= p.total.unwrap());
@@ -379,7 +416,11 @@ fn the_same_seed_gives_the_same_bytes_and_another_seed_the_same_energy() {
     let problem = planted(500, 60, 70, 8, 16);
     let run = |seed, panel, threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        let params = Rembrandt { seed, panel, solver: Solver::Iterative, ..Rembrandt::new(20) };
+        let params = Rembrandt::new(20).with(|p| {
+            p.seed = seed;
+            p.panel = panel;
+            p.solver = Solver::Iterative
+        });
         pool.install(|| fit(&params, &problem))
     };
     let reference = run(1, 64, 1);
@@ -412,7 +453,7 @@ fn rows_are_checked_at_the_door() {
 }
 
 fn few_pass(k: usize) -> Rembrandt {
-    Rembrandt { solver: Solver::FewPass, ..Rembrandt::new(k) }
+    Rembrandt::new(k).with(|p| p.solver = Solver::FewPass)
 }
 
 #[test]
@@ -424,11 +465,11 @@ fn few_passes_capture_what_the_paper_captures() {
         for lambda in [0.3, 1.0, 8.0] {
             let oracle = oracle(problem, &vec![lambda * problem.trace() / problem.d as f64; problem.d]);
             let energy = |params: Rembrandt| {
-                let embedding = fit(&Rembrandt { ridge: lambda, ..params }, problem);
+                let embedding = fit(&params.with(|p| p.ridge = lambda), problem);
                 assert!(orthonormality_error(&embedding.labels) < 5e-6);
                 (captured(&oracle, &embedding.labels), embedding.report)
             };
-            let (paper, published) = energy(Rembrandt { solver: Solver::Iterative, ..Rembrandt::paper(*k) });
+            let (paper, published) = energy(Rembrandt::paper(*k).with(|p| p.solver = Solver::Iterative));
             let (few, report) = energy(few_pass(*k));
             // Where both have all there is, rounding decides.
             assert!(few >= (1.0 - 1e-5) * paper, "problem {which}, λ {lambda}: {few} of the paper's {paper}");
@@ -446,7 +487,7 @@ fn exactly_evaluated_energy_is_that_of_the_oracle() {
     let labels = fit(&params, &problem).labels;
     let energy = params.captured(&problem.dataset(), &labels, &mut Run::default()).unwrap();
     assert!((energy / captured(&oracle, &labels) - 1.0).abs() < 1e-5);
-    let narrow = Rembrandt { panel: 5, ..params.clone() };
+    let narrow = params.clone().with(|p| p.panel = 5);
     assert_eq!(narrow.captured(&problem.dataset(), &labels, &mut Run::default()).unwrap(), energy);
     assert!(params.captured(&problem.dataset(), &Matrix::zeros(3, 2), &mut Run::default()).is_err());
 }
@@ -456,7 +497,15 @@ fn few_passes_give_the_same_bytes_and_announce_their_work() {
     let problem = planted(500, 60, 70, 8, 45);
     let run = |panel, threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| fit(&Rembrandt { panel, bias: true, ..few_pass(20) }, &problem))
+        pool.install(|| {
+            fit(
+                &few_pass(20).with(|p| {
+                    p.panel = panel;
+                    p.bias = true
+                }),
+                &problem,
+            )
+        })
     };
     let reference = run(64, 1);
     for (panel, threads) in [(64, 2), (1, 2), (7, 5), (1000, 3)] {
@@ -470,7 +519,7 @@ fn few_passes_give_the_same_bytes_and_announce_their_work() {
         true
     });
     let hard = sparse(300, 200, 70, 49);
-    Rembrandt { tolerance: 0.0, ..few_pass(20) }.fit(&hard.dataset(), &mut watch).unwrap();
+    few_pass(20).with(|p| p.tolerance = 0.0).fit(&hard.dataset(), &mut watch).unwrap();
     drop(watch);
     assert_eq!(last, total, "the work that was announced is the work that was done");
 }
@@ -480,7 +529,7 @@ fn few_passes_in_the_corners() {
     // Fewer labels than k + p, all of them asked for; as many passes as one likes, or none.
     let problem = sparse(80, 30, 12, 46);
     for passes in [0, 1, 2, 7] {
-        let all = fit(&Rembrandt { passes, ..few_pass(12) }, &problem);
+        let all = fit(&few_pass(12).with(|p| p.passes = passes), &problem);
         assert!(orthonormality_error(&all.labels) < 5e-6, "{passes} passes");
     }
     // Three kinds of example, each again and again: the rank is three, and the labels that never occur stay out.
@@ -506,7 +555,7 @@ fn labels_that_never_occur_change_nothing() {
     let dense = sparse(300, 60, 40, 50);
     let y = |i: usize, l: usize| if l % 10 == 3 { dense.y[(i, l / 10)] } else { 0.0 };
     let thin = Problem::new(dense.n, dense.d, 400, |i, j| dense.x[(i, j)], y);
-    for params in [few_pass(12), Rembrandt { center: true, ..few_pass(12) }, Rembrandt { bias: true, ..few_pass(40) }] {
+    for params in [few_pass(12), few_pass(12).with(|p| p.center = true), few_pass(40).with(|p| p.bias = true)] {
         let (all, some) = (fit(&params, &dense), fit(&params, &thin));
         assert_eq!((all.report.shape.c, some.report.shape.c), (40, 400));
         assert!((0..400).all(|l| match l % 10 {
@@ -518,7 +567,13 @@ fn labels_that_never_occur_change_nothing() {
         let labels = params.fit_labels(None, &thin.dataset(), &mut Run::default()).unwrap();
         assert_eq!(labels, some.labels);
         // The paper's procedure has rows for all labels, and finds the same.
-        let paper = fit(&Rembrandt { passes: 8, solver: Solver::Iterative, ..params.clone() }, &thin);
+        let paper = fit(
+            &params.clone().with(|p| {
+                p.passes = 8;
+                p.solver = Solver::Iterative
+            }),
+            &thin,
+        );
         assert!(some.report.energy > 0.99 * paper.report.energy);
     }
     // A start has rows for all labels; more dimensions than labels that occur have them too.
@@ -531,13 +586,14 @@ fn labels_that_never_occur_change_nothing() {
 
 #[test]
 fn few_passes_need_the_preconditioner() {
-    let none = Rembrandt { preconditioner: Preconditioner::None, ..few_pass(3) };
+    let none = few_pass(3).with(|p| p.preconditioner = Preconditioner::None);
     let problem = sparse(40, 10, 8, 47);
     let refused = none.fit(&problem.dataset(), &mut Run::default()).unwrap_err().to_string();
     assert!(refused.starts_with("preconditioner: none"), "{refused}");
     // Where nobody asked for few passes, the paper's procedure needs none.
     let wide = sparse(30, 5000, 8, 48);
-    let solver = |preconditioner| fit(&Rembrandt { preconditioner, ..Rembrandt::new(3) }, &wide).report.solver;
+    let solver =
+        |preconditioner| fit(&Rembrandt::new(3).with(|p| p.preconditioner = preconditioner), &wide).report.solver;
     assert_eq!(solver(Preconditioner::None), "iterative");
     assert_eq!(solver(Preconditioner::Diagonal), "few-pass");
 }

@@ -5,7 +5,7 @@ use rembrandt::embed::Solver;
 use rembrandt::{Matrix, Rembrandt, Run};
 
 fn random_fraction(k: usize, share: f64) -> Rembrandt {
-    Rembrandt { random_fraction: share, ..Rembrandt::new(k) }
+    Rembrandt::new(k).with(|p| p.random_fraction = share)
 }
 
 fn prefix(labels: &Matrix, k: usize) -> Matrix {
@@ -16,9 +16,9 @@ fn prefix(labels: &Matrix, k: usize) -> Matrix {
 fn the_first_dimensions_are_those_with_the_most_energy() {
     let problem = sparse(200, 40, 30, 5);
     for solver in [Solver::Auto, Solver::FewPass, Solver::Paper] {
-        let params = Rembrandt { solver, ..random_fraction(12, 0.5) };
+        let params = random_fraction(12, 0.5).with(|p| p.solver = solver);
         let found = params.fit(&problem.dataset(), &mut Run::default()).unwrap();
-        let alone = Rembrandt { solver, ..Rembrandt::new(6) }.fit(&problem.dataset(), &mut Run::default()).unwrap();
+        let alone = Rembrandt::new(6).with(|p| p.solver = solver).fit(&problem.dataset(), &mut Run::default()).unwrap();
         assert_eq!((found.labels.cols(), found.report.rank), (12, 12));
         let exact = oracle(&problem, &vec![problem.trace() / problem.d as f64; problem.d]);
         let energies = [&prefix(&found.labels, 6), &alone.labels].map(|labels| captured(&exact, labels));
@@ -36,7 +36,8 @@ fn all_dimensions_may_be_random() {
     let [found, again] = [1, 3].map(|threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| {
-            Rembrandt { solver: Solver::FewPass, ..random_fraction(10, 1.0) }
+            random_fraction(10, 1.0)
+                .with(|p| p.solver = Solver::FewPass)
                 .fit(&problem.dataset(), &mut Run::default())
                 .unwrap()
         })

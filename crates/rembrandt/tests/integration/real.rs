@@ -38,7 +38,7 @@ fn bibtex_with_defaults_captures_nearly_all_that_50_dimensions_can() {
     let rho = (0..xx.rows()).map(|i| f64::from(xx.row(i)[i])).sum::<f64>() / xx.rows() as f64;
     let oracle = crate::common::oracle_of(&xx, &xy, rho);
     for seed in 1..=3 {
-        let embedding = Rembrandt { seed, ..Rembrandt::new(50) }.fit(&data, &mut Run::default()).unwrap();
+        let embedding = Rembrandt::new(50).with(|p| p.seed = seed).fit(&data, &mut Run::default()).unwrap();
         assert!((embedding.report.rho / rho - 1.0).abs() < 1e-4);
         let fraction = crate::common::captured(&oracle, &embedding.labels) / oracle.best(50);
         println!("bibtex, seed {seed}: {fraction:.5} of the optimum");
@@ -80,7 +80,10 @@ fn debtags_with_defaults_captures_nearly_as_much_as_with_many_passes() {
     let data = Dataset::read(&path).unwrap();
     let fit = |params: &Rembrandt| params.fit(&data, &mut Run::default()).unwrap();
     let defaults = fit(&Rembrandt::new(50));
-    let thorough = fit(&Rembrandt { passes: 6, cg_steps: 30, ..Rembrandt::new(50) });
+    let thorough = fit(&Rembrandt::new(50).with(|p| {
+        p.passes = 6;
+        p.cg_steps = 30
+    }));
     let fraction = defaults.report.energy / thorough.report.energy;
     println!("debtags: {fraction:.5} of the energy of many passes");
     // Ten steps also measure their own energy a little too small.

@@ -124,7 +124,10 @@ fn embedding_bytes(params: &Rembrandt, data: &Dataset, run: &mut Run<'_>) -> Res
 
 fn embed(params: Rembrandt, panel_work: usize) {
     let (desk, data) = (tempfile::tempdir().unwrap(), data(false));
-    let params = Rembrandt { panel: 3, cg_steps: 4, ..params };
+    let params = params.with(|p| {
+        p.panel = 3;
+        p.cg_steps = 4
+    });
     let job = Job::new(desk.path(), |run| embedding_bytes(&params, &data, run));
     job.stop_and_go_on(usize::MAX, panel_work);
     job.stop_again_and_again(panel_work);
@@ -134,31 +137,68 @@ fn embed(params: Rembrandt, panel_work: usize) {
 #[test]
 fn the_few_pass_solver_loses_a_panel_at_most() {
     // The products of a panel: XᵀY, two for each of four steps are one report, and YᵀX.
-    embed(Rembrandt { oversample: 3, solver: Solver::FewPass, ..Rembrandt::new(7) }, 6);
     embed(
-        Rembrandt { oversample: 3, solver: Solver::FewPass, random_fraction: 0.5, bias: true, ..Rembrandt::new(8) },
+        Rembrandt::new(7).with(|p| {
+            p.oversample = 3;
+            p.solver = Solver::FewPass
+        }),
+        6,
+    );
+    embed(
+        Rembrandt::new(8).with(|p| {
+            p.oversample = 3;
+            p.solver = Solver::FewPass;
+            p.random_fraction = 0.5;
+            p.bias = true
+        }),
         6,
     );
 }
 
 #[test]
 fn the_papers_solver_loses_a_panel_at_most() {
-    embed(Rembrandt { oversample: 3, solver: Solver::Iterative, center: true, ..Rembrandt::new(7) }, 6);
+    embed(
+        Rembrandt::new(7).with(|p| {
+            p.oversample = 3;
+            p.solver = Solver::Iterative;
+            p.center = true
+        }),
+        6,
+    );
     let projection = ProjectionParams { ridge: Some(1e-3), ..ProjectionParams::default() };
     // A projection of its own is solved besides.
-    embed(Rembrandt { oversample: 3, solver: Solver::Iterative, projection, ..Rembrandt::new(7) }, 10);
+    embed(
+        Rembrandt::new(7).with(|p| {
+            p.oversample = 3;
+            p.solver = Solver::Iterative;
+            p.projection = projection
+        }),
+        10,
+    );
 }
 
 #[test]
 fn the_direct_solver_loses_a_pass_at_most() {
-    embed(Rembrandt { oversample: 3, solver: Solver::Direct, ..Rembrandt::new(7) }, 2);
+    embed(
+        Rembrandt::new(7).with(|p| {
+            p.oversample = 3;
+            p.solver = Solver::Direct
+        }),
+        2,
+    );
 }
 
 #[test]
 fn the_other_embeddings_go_on() {
     let (desk, data) = (tempfile::tempdir().unwrap(), data(false));
     for method in [Method::Pca, Method::Plst, Method::Cplst, Method::Cs] {
-        let embedder = Embedder::new(method, Rembrandt { panel: 3, cg_steps: 4, ..Rembrandt::new(7) });
+        let embedder = Embedder::new(
+            method,
+            Rembrandt::new(7).with(|p| {
+                p.panel = 3;
+                p.cg_steps = 4
+            }),
+        );
         let job = Job::new(desk.path(), |run| {
             let (found, means) = embedder.fit_from(None, &data, run)?;
             let text = format!(
@@ -195,15 +235,18 @@ fn train(params: TrainParams, tuning: Tuning, stops: usize, every: usize) {
 /// Few dimensions, several panels.
 fn small(head: HeadKind) -> TrainParams {
     let params = TrainParams::new(head);
-    let embedding = Rembrandt { panel: 3, ..params.embedding };
-    TrainParams { k: Some(6), embedding, ..params }
+    let embedding = params.embedding.clone().with(|p| p.panel = 3);
+    params.with(|p| {
+        p.k = Some(6);
+        p.embedding = embedding
+    })
 }
 
 #[test]
 fn a_training_on_sampled_labels_goes_on() {
     let sampled = Sampled { labels: 4, epochs: 2, steps: 9, ..Sampled::new(HeadKind::Independent.loss()) };
     // No state of the head is more than a few steps old, so that so few of them lead to the end.
-    train(TrainParams { sampled: Some(sampled), ..small(HeadKind::Independent) }, Tuning::off(), 25, 9);
+    train(small(HeadKind::Independent).with(|p| p.sampled = Some(sampled)), Tuning::off(), 25, 9);
 }
 
 #[test]
@@ -213,19 +256,19 @@ fn a_training_of_independent_labels_goes_on() {
 
 #[test]
 fn a_training_of_classes_goes_on() {
-    train(TrainParams { group_duplicates: true, ..small(HeadKind::Softmax) }, Tuning::off(), 25, 9);
+    train(small(HeadKind::Softmax).with(|p| p.group_duplicates = true), Tuning::off(), 25, 9);
 }
 
 #[test]
 fn a_training_on_random_features_goes_on() {
     let features = FeatureParams { count: 30, ..TrainParams::FEATURES };
-    train(TrainParams { features: Some(features), ..small(HeadKind::Independent) }, Tuning::off(), 25, 9);
+    train(small(HeadKind::Independent).with(|p| p.features = Some(features)), Tuning::off(), 25, 9);
 }
 
 #[test]
 fn a_search_for_settings_goes_on_and_chooses_the_same() {
-    let params = TrainParams { k: None, ..small(HeadKind::Independent) };
-    let tuning = Tuning { features: false, ..Tuning::within(Duration::from_secs(3600)) };
+    let params = small(HeadKind::Independent).with(|p| p.k = None);
+    let tuning = Tuning::within(Duration::from_secs(3600)).with(|p| p.features = false);
     train(params, tuning, 12, 60);
 }
 
