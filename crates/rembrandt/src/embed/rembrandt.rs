@@ -55,7 +55,7 @@ impl Rembrandt {
     ///     rows.y.end_row();
     /// }
     /// let data = Dataset::from_rows(&rows, 4, 4)?;
-    /// let embedding = Rembrandt { ridge: 0.0, ..Rembrandt::new(3) }.fit(&data, &mut Run::default())?;
+    /// let embedding = Rembrandt::new(3).with(|p| p.ridge = 0.0).fit(&data, &mut Run::default())?;
     /// // Each label is as well explained as the others: 25 of 100 examples.
     /// assert!(embedding.spectrum.iter().all(|mu| (mu - 25.0).abs() < 1e-3));
     /// # Ok::<(), rembrandt::Error>(())
