@@ -48,7 +48,7 @@ pub fn run(args: &TrainArgs) -> anyhow::Result<()> {
     check_data(&args.train, &data)?;
     let task = Task { args, data: &data, preprocessing, limit };
     let told = match (args.method, trees) {
-        (MethodChoice::Embedding(method), _) => embed(method, task, &mut display)?,
+        (MethodChoice::Embedding(method), _) => train_embedding(method, task, &mut display)?,
         (MethodChoice::Trees(_), Some(params)) => trees::grow(&params, task, &mut display)?,
         (MethodChoice::Trees(_), None) => unreachable!("trees have parameters"),
     };
@@ -74,14 +74,14 @@ struct Task<'a> {
 }
 
 /// What a method tells of its training, besides what all of them tell.
-struct Told {
+struct MethodSummary {
     json: Map<String, Value>,
     rows: Vec<(&'static str, String)>,
     seconds: Vec<(&'static str, f64)>,
 }
 
 /// Trains a model with an embedding and writes it.
-fn embed(method: Method, task: Task<'_>, display: &mut Display) -> anyhow::Result<Told> {
+fn train_embedding(method: Method, task: Task<'_>, display: &mut Display) -> anyhow::Result<MethodSummary> {
     let Task { args, data, preprocessing, limit } = task;
     let kind = match args.head_kind(method) {
         Some(kind) => kind,
@@ -127,7 +127,7 @@ fn embed(method: Method, task: Task<'_>, display: &mut Display) -> anyhow::Resul
     let model = if args.compact { model.compact() } else { model };
     model.save(&args.output)?;
     resume.finish(display);
-    Ok(Told { json: json_of(&params, &report), rows: rows_of(&params, &report), seconds })
+    Ok(MethodSummary { json: json_of(&params, &report), rows: rows_of(&params, &report), seconds })
 }
 
 /// Refuses options that would have no effect.
@@ -393,7 +393,7 @@ pub(super) fn tried(tried: &[Tried]) -> Vec<(&'static str, String)> {
         (
             "tried",
             format!(
-                "k {k}{random}, ridge {ridge}{head}, least_squares_weight {least_squares_weight}{width}: {p1:.1} {p3:.1} {p5:.1}"
+                "k {k}{random}, ridge {ridge}{head}, plus {least_squares_weight} × least squares{width}: {p1:.1} {p3:.1} {p5:.1}"
             ),
         )
     };

@@ -15,7 +15,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::head::{Calibration, Dictionary, Head, Loss, Pursuit};
-use super::ranker::{Candidates, Labels, Ranker, with_candidates};
+use super::ranker::{Candidates, Ranker, with_candidates};
 use super::shortlist::{Shortlist, Width};
 use crate::linalg::csr::CsrRef;
 use crate::linalg::kernels::elementwise::{cos_turns, exp_sum};
@@ -115,6 +115,47 @@ pub(crate) fn add_least_squares(head: &mut [f32], weight: f32, least_squares: &[
     head.iter_mut().zip(least_squares).for_each(|(score, other)| *score += weight * other);
 }
 
+/// scores ← scores + weight·ranker, for the candidates of an example among all labels.
+pub(crate) fn add_candidates(scores: &mut [f32], weight: f32, candidates: &[(u32, f32)]) {
+    candidates.iter().for_each(|(label, ranked)| {
+        let score = &mut scores[*label as usize];
+        *score = with_ranker(*score, weight, *ranked);
+    });
+}
+
+/// The score of a candidate with that of the ranker.
+pub(crate) fn with_ranker(score: f32, weight: f32, ranked: f32) -> f32 {
+    score + weight * ranked
+}
+
+/// Labels that are scored.
+#[derive(Clone, Debug)]
+pub(crate) enum Labels<'a> {
+    Range(Range<u32>),
+    /// Ascending.
+    Some(&'a [u32]),
+}
+
+impl Labels<'_> {
+    /// Adds the scores of candidates to those of these labels.
+    pub fn add(&self, candidates: &[(u32, f32)], scores: &mut [f32]) {
+        match self {
+            Labels::Range(range) => {
+                let from = candidates.partition_point(|(label, _)| *label < range.start);
+                let within = candidates[from..].iter().take_while(|(label, _)| *label < range.end);
+                within.for_each(|(label, value)| scores[(label - range.start) as usize] += value);
+            }
+            Labels::Some(labels) => {
+                for (label, value) in candidates {
+                    if let Ok(at) = labels.binary_search(label) {
+                        scores[at] += value;
+                    }
+                }
+            }
+        }
+    }
+}
+
 impl<'a> Scorer<'a> {
     /// Scores `ids`, ascending, or all labels that were trained.
     pub fn new(parts: ScoreParts<'a>, ids: Option<Vec<u32>>) -> Scorer<'a> {
@@ -191,8 +232,9 @@ impl<'a> Scorer<'a> {
     }
 
     /// Scores some labels of an example with head inputs `z`: each to the same bits as among all labels. Also their
-    /// calibrated scores.
+    /// calibrated scores. Heads whose scores are linear in h have shortlists, and no others.
     pub fn top_of_some(&self, labels: &[u32], candidates: &[(u32, f32)], z: &[f32], top: usize) -> (Scored, Vec<f32>) {
+        debug_assert!(self.parts.head.is_linear() && self.ids.is_none(), "some labels of a head that is not linear");
         let (mut found, calibration) = (Scored::new(top), self.parts.calibration);
         let mut scores = vec![0.0; labels.len()];
         for (label, score) in labels.iter().zip(&mut scores) {

@@ -9,15 +9,16 @@ use crate::data::{Dataset, Examples};
 use crate::embed::Method;
 use crate::score::head::{Calibration, RowSubset};
 use crate::score::ranker::{Ranker, RankerData};
+use crate::score::scorer::add_candidates;
 use crate::{Result, Run, Shape};
 
 /// Gains to try. For examples of length 1 the ranker adds a few units at most, as are the differences of log-odds; beside
 /// least squares, whose scores are parts of 1, what counts is its share of the whole.
-const GAINS: [f32; 12] = [0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0];
+const RANKER_WEIGHTS: [f32; 12] = [0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0];
 
 /// What sums count beside one-vs-rest scorers, to try, in terms of what they usually do: where the one-vs-rest scorers have learned from
 /// many examples of each label, they know all that sums know, and better.
-const SHARES: [f32; 3] = [1.0, 0.0, 2.0];
+const ASSOCIATION_FACTORS: [f32; 3] = [1.0, 0.0, 2.0];
 
 /// How scores are combined into probabilities.
 pub(super) struct Combination {
@@ -55,45 +56,45 @@ impl TrainParams {
     ) -> Result<Combination> {
         let single = self.head == HeadKind::Softmax;
         let weights_of_least_squares = match tuning.least_squares_weight {
-            // Without anything of least squares such a head would not know one label that is not candidates from another.
+            // Without anything of least squares such a head would not tell labels apart that are no candidates.
             true if self.head == HeadKind::LeastSquares => &LEAST_SQUARES_WEIGHTS[1..],
             true => &LEAST_SQUARES_WEIGHTS[..],
             false => std::slice::from_ref(&self.least_squares_weight),
         };
         let mut ranker = None;
-        let (mut said, mut shares, mut gains) = (vec![Vec::new()], &[1.0][..], &[0.0][..]);
+        let (mut ranked, mut factors, mut ranker_weights) = (vec![Vec::new()], &[1.0][..], &[0.0][..]);
         if self.uses_ranker(tuning) {
             let found = run.checkpoint("ranker", |run| fit_ranker(data, &is_out, run))?;
-            shares = &SHARES;
-            gains = if tuning.ranker { &GAINS } else { std::slice::from_ref(&self.ranker_weight) };
+            factors = &ASSOCIATION_FACTORS;
+            ranker_weights = if tuning.ranker { &RANKER_WEIGHTS } else { std::slice::from_ref(&self.ranker_weight) };
             let x = data.select(&is_out)?.features()?;
             let of =
-                |share: &f32| found.with_association_weight(share * found.association_weight).propose_all(x.view());
-            said = shares.iter().map(of).collect();
+                |factor: &f32| found.with_association_weight(factor * found.association_weight).propose_all(x.view());
+            ranked = factors.iter().map(of).collect();
             ranker = Some(found);
             run.advance("ranker", 0)?;
         }
         let tried = scored.precision_beside(
-            (&said, gains),
+            (&ranked, ranker_weights),
             out.labels.view(),
             out.weights.as_deref(),
             weights_of_least_squares,
         );
-        let settings = (0..shares.len()).flat_map(|s| gains.iter().map(move |gain| (s, *gain)));
-        let settings = settings.flat_map(|(s, gain)| {
-            weights_of_least_squares.iter().map(move |least_squares_weight| (s, gain, *least_squares_weight))
+        let settings =
+            (0..factors.len()).flat_map(|s| ranker_weights.iter().map(move |ranker_weight| (s, *ranker_weight)));
+        let settings = settings.flat_map(|(s, ranker_weight)| {
+            weights_of_least_squares.iter().map(move |least_squares_weight| (s, ranker_weight, *least_squares_weight))
         });
-        let ((s, gain, least_squares_weight), held_out) =
+        let ((s, ranker_weight, least_squares_weight), held_out) =
             first_best(settings.zip(tried), |held_out| held_out.quality(single));
-        let ranker = ranker.filter(|_| gain > 0.0);
+        let ranker = ranker.filter(|_| ranker_weight > 0.0);
         let ranker = ranker.map(|found| Ranker {
-            weight: gain,
-            ..found.with_association_weight(shares[s] * found.association_weight)
+            weight: ranker_weight,
+            ..found.with_association_weight(factors[s] * found.association_weight)
         });
         let mut scores = scored.combined(least_squares_weight);
-        for (i, candidates) in said[s].iter().enumerate() {
-            let row = scores.row_mut(i);
-            candidates.iter().for_each(|(label, said)| row[*label as usize] += gain * said);
+        for (i, candidates) in ranked[s].iter().enumerate() {
+            add_candidates(scores.row_mut(i), ranker_weight, candidates);
         }
         let calibration = Calibration::fit(self.head.loss(), &scores, out.labels.view());
         let thresholds = super::thresholds::thresholds(&calibration, scores, out.labels.view())?;
@@ -101,7 +102,7 @@ impl TrainParams {
     }
 }
 
-/// What features say of labels on all other examples.
+/// The ranker of all other examples.
 fn fit_ranker(data: &Dataset, is_out: impl Fn(usize) -> bool, run: &mut Run<'_>) -> Result<Ranker> {
     let (x, y) = (data.features()?, data.labels()?);
     let Shape { n, d, c } = data.shape();

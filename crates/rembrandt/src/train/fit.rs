@@ -291,8 +291,8 @@ impl Fit<'_> {
                 squares: head_scores(&labels.into(), &decoder.head(), &out.h),
             };
             let is_out = |i: usize| held_out.of(i) == 0;
-            let blended = TrainParams { least_squares_weight: combination.least_squares, ..params.clone() };
-            let found = blended.fit_combination(self.tuning, self.data, is_out, (components, &out), run)?;
+            let with_weight = TrainParams { least_squares_weight: combination.least_squares, ..params.clone() };
+            let found = with_weight.fit_combination(self.tuning, self.data, is_out, (components, &out), run)?;
             // Of few examples none may have been held out.
             combination = if found.held_out.examples > 0 {
                 found

@@ -1,16 +1,18 @@
-//! Training: from examples to all that a model consists of.
+//! Training: from examples to a [`Model`](crate::Model).
 //!
 //! ```text
-//! tune    choose k, ridge and head strength on examples that neither the embedding nor the head has seen
-//! embed   E and P from all examples, beginning with the embedding of the tuning
-//! cross   h of every example from a projection that has not seen it
-//! head    logistic regression on these h
+//! search       compare settings on held-out examples; one split with the given settings unless a search is asked for
+//! embed        E and P from all examples, beginning with the embedding of the search
+//! cross-fit    h of examples from a projection that has not seen them
+//! head         logistic regression on these h; by default, with more than 20,000 examples, least squares instead
+//! combination  weights of least squares and of the ranker, calibration and thresholds, on held-out examples
+//! shortlist    where labels are many
 //! ```
 //!
-//! Tuning divides the examples in three: the embedding and its projection are fitted to the first part, the head to
+//! A search divides the examples in three: the embedding and its projection are fitted to the first part, the head to
 //! the second, and the third decides. So what decides has influenced nothing, and the head learns from examples that
-//! are as new to the projection as those it will meet. Without tuning one such division is still made, with the given
-//! parameters: it tells how to turn scores into probabilities, where to put thresholds, and how good the model is.
+//! are as new to the projection as those it will meet. With at most 20,000 examples the first two are the same part,
+//! cross-fitted, and there is no ranker unless it is asked for.
 //!
 //! [`Trainer`] is the way in; [`TrainParams`] has all settings of an embedding with a head.
 

@@ -16,7 +16,7 @@ use crate::{Error, Rembrandt, Result};
 
 /// Dimensions to begin with, where nobody says how many.
 const FIRST_K: usize = 256;
-/// Dimensions of a model that is made fast. Ranker knows what they do not hold.
+/// Dimensions of a model that is made fast. The ranker knows what they do not hold.
 const FAST_K: usize = 300;
 /// Measurements of compressed sensing for each label of an example and each unit of ln c.
 const MEASUREMENTS: f64 = 5.0;
@@ -283,7 +283,7 @@ impl TrainParams {
         let heading = 4.0 * (2.0 * n * k + scores + head);
         let hard_negatives = n * (negatives_per_example(shape.n as u64, data.nnz(Side::X)) as f64).min(c);
         let met = (nnz * data.nnz(Side::Y) as f64 / n.max(1.0)).min(LISTED * d);
-        // Separators are taken to have as many weights as features met labels, in both of the forms that they go through.
+        // One-vs-rest scorers are taken to have as many weights as features met labels, in both of the forms that they go through.
         let listing = 4.0 * (c * width + scores) + 20.0 * nnz + 26.0 * met + 8.0 * hard_negatives;
         finding.max(4.0 * (c + d) * k + crossing.max(heading).max(listing)) as u64
     }
@@ -393,7 +393,7 @@ pub struct Tuning {
     #[serde(alias = "blend")]
     pub least_squares_weight: bool,
     /// Choose the weight of the ranker, where examples are many.
-    #[serde(alias = "ranker")]
+    #[serde(alias = "evidence")]
     pub ranker: bool,
     /// Choose whether there are random features, where none are given.
     pub features: bool,

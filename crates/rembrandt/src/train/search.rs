@@ -39,7 +39,7 @@ pub(super) const MOST_DIMENSIONS: usize = 1024;
 /// Labels for each dimension from which on some dimensions may be better random.
 pub(super) const MANY_LABELS: usize = 4;
 /// Shares of them to try.
-const SPREADS: [f64; 3] = [1.0, 0.5, 0.0];
+const RANDOM_FRACTIONS: [f64; 3] = [1.0, 0.5, 0.0];
 /// The name that the scores of the best setting are kept under.
 const BEST: &str = "best";
 /// Random features of trials, at most.
@@ -102,7 +102,7 @@ fn search_once(
         features,
     };
     if params.skips_search(shape, tuning) {
-        return Ok(Some(SearchOutcome::skips_search(setting, params, shape.c)));
+        return Ok(Some(SearchOutcome::untried(setting, params, shape.c)));
     }
     let choice = tuning.chooses();
     let rotations = if choice { rotations(shape.n) } else { 1 };
@@ -220,7 +220,7 @@ impl Search<'_> {
             None => {
                 let each = self.trials.iter_mut().map(|trial| trial.scores(&name, &setting, run));
                 let each = each.collect::<Result<Vec<_>>>()?;
-                let found = self.best_blend(&each);
+                let found = self.best_least_squares_weight(&each);
                 scored = Some(each);
                 found
             }
@@ -237,10 +237,10 @@ impl Search<'_> {
         });
         let quality = held_out.quality(self.single);
         let is_best = self.best.as_ref().is_none_or(|best| quality > best.held_out.quality(self.single) + GAIN);
-        let blended = |scored: &Vec<Components>| {
+        let combined = |scored: &Vec<Components>| {
             scored.iter().map(|scored| scored.combined(least_squares_weight)).collect::<Vec<_>>()
         };
-        let scores = scored.as_ref().filter(|_| is_best).map(blended);
+        let scores = scored.as_ref().filter(|_| is_best).map(combined);
         if let Some(scores) = &scores {
             run.keep(BEST, attempt as u64 + 1, scores)?;
         }
@@ -255,7 +255,7 @@ impl Search<'_> {
     }
 
     /// The least_squares_weight that is best over all trials, and how good it is.
-    fn best_blend(&self, scored: &[Components]) -> (f32, HeldOut) {
+    fn best_least_squares_weight(&self, scored: &[Components]) -> (f32, HeldOut) {
         let least_squares = self.params.head == HeadKind::LeastSquares;
         let weights_of_least_squares = match self.tuning.least_squares_weight && !least_squares {
             true => &LEAST_SQUARES_WEIGHTS[..],
@@ -286,7 +286,8 @@ impl Search<'_> {
     fn random_fraction(&mut self, run: &mut Run<'_>) -> Result<()> {
         let before = self.best().setting;
         let plain: Vec<Matrix> = self.trials.iter().map(|trial| trial.basis.clone()).collect();
-        for random_fraction in SPREADS.into_iter().filter(|random_fraction| *random_fraction != before.random_fraction)
+        for random_fraction in
+            RANDOM_FRACTIONS.into_iter().filter(|random_fraction| *random_fraction != before.random_fraction)
         {
             if self.late(run)? {
                 break;

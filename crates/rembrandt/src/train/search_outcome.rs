@@ -27,7 +27,7 @@ pub(super) struct SearchOutcome {
 
 impl SearchOutcome {
     /// A setting that was taken as it is.
-    pub fn skips_search(setting: Setting, params: &TrainParams, c: usize) -> SearchOutcome {
+    pub fn untried(setting: Setting, params: &TrainParams, c: usize) -> SearchOutcome {
         SearchOutcome {
             setting,
             least_squares_weight: params.least_squares_weight,

@@ -16,7 +16,7 @@ use crate::linalg::topk::TopK;
 use crate::metrics::{precision_at, rank};
 use crate::score::head::{Decoder, FeatureParams, Folds, Inputs, RandomFeatures, Targets, add_intercept, out_of_fold};
 use crate::score::ranker::Candidates;
-use crate::score::scorer::{add_least_squares, head_scores};
+use crate::score::scorer::{add_least_squares, head_scores, with_ranker};
 use crate::{Rembrandt, Result, Run};
 use rayon::prelude::*;
 
@@ -212,7 +212,7 @@ impl<'a> Validation<'a> {
         Ok(Projected { k: setting.k, ridge: setting.ridge, labels, means, head, check })
     }
 
-    /// Scores of the examples that decide, for what is to be blended: logistic and least squares. `tried` names the try.
+    /// Scores of the examples that decide, for each component: logistic and least squares. `tried` names the try.
     pub fn scores(&mut self, tried: &str, setting: &Setting, run: &mut Run<'_>) -> Result<Components> {
         let name = format!("{tried}.{}", self.name);
         if let Some((logistic, squares)) = run.find(&name, 0)? {
@@ -297,7 +297,7 @@ impl Components {
         scores
     }
 
-    /// Precision for each of some weights_of_least_squares, as a mean weighted by examples.
+    /// Precision for each of some weights of the least-squares score, as a mean weighted by examples.
     pub fn precision(
         &self,
         labels: CsrRef<'_>,
@@ -307,11 +307,11 @@ impl Components {
         self.precision_beside((&[Vec::new()], &[0.0]), labels, weights, weights_of_least_squares)
     }
 
-    /// Precision for some weights of least squares (`weights_of_least_squares`) and of the ranker (`gains`), with each of some scores of
-    /// the candidates: the same labels with other weights of the associations.
+    /// Precision for some weights of the least-squares score and of the ranker, with each of some scores of the
+    /// candidates: the same labels with other weights of the associations.
     pub fn precision_beside(
         &self,
-        (said, gains): (&[Vec<Candidates>], &[f32]),
+        (ranked, ranker_weights): (&[Vec<Candidates>], &[f32]),
         labels: CsrRef<'_>,
         weights: Option<&[f32]>,
         weights_of_least_squares: &[f32],
@@ -320,21 +320,25 @@ impl Components {
         let each = |i: usize| {
             let weight = weights.map_or(1.0, |w| f64::from(w[i]));
             let (truth, _) = labels.row(i);
-            let said: Vec<&[(u32, f32)]> = said.iter().map(|s| s.get(i).map_or(&[][..], Vec::as_slice)).collect();
+            let ranked: Vec<&[(u32, f32)]> = ranked.iter().map(|s| s.get(i).map_or(&[][..], Vec::as_slice)).collect();
             let mut row = vec![0.0; self.squares.cols()];
-            let mut found = vec![[0.0; 3]; said.len() * gains.len() * weights_of_least_squares.len()];
+            let mut found = vec![[0.0; 3]; ranked.len() * ranker_weights.len() * weights_of_least_squares.len()];
             for (b, least_squares_weight) in weights_of_least_squares.iter().enumerate() {
                 self.combine_row(i, *least_squares_weight, &mut row);
-                // A gain moves only what is candidates, so all others are ranked once.
+                // The weight of the ranker moves candidates only, so all others are ranked once.
                 let take = |(label, _): &(u32, f32)| std::mem::replace(&mut row[*label as usize], f32::NEG_INFINITY);
-                let moved: Vec<f32> = said[0].iter().map(take).collect();
+                let moved: Vec<f32> = ranked[0].iter().map(take).collect();
                 let others = rank(&row, 5).into_iter().map(|label| (label, row[label as usize]));
                 let others: Vec<(u32, f32)> = others.filter(|(_, score)| *score > f32::NEG_INFINITY).collect();
-                let added = said.iter().flat_map(|said| gains.iter().map(|gain| (*said, *gain)));
-                for (at, (said, gain)) in added.enumerate() {
+                let added = ranked
+                    .iter()
+                    .flat_map(|ranked| ranker_weights.iter().map(|ranker_weight| (*ranked, *ranker_weight)));
+                for (at, (ranked, ranker_weight)) in added.enumerate() {
                     let mut best = TopK::new(5);
                     others.iter().for_each(|(label, score)| best.offer(*label, *score));
-                    said.iter().zip(&moved).for_each(|((label, said), score)| best.offer(*label, score + gain * said));
+                    ranked.iter().zip(&moved).for_each(|((label, ranked), score)| {
+                        best.offer(*label, with_ranker(*score, ranker_weight, *ranked))
+                    });
                     let ranked: Vec<u32> = best.into_ranked().map(|(label, _)| label).collect();
                     found[at * weights_of_least_squares.len() + b] =
                         [1, 3, 5].map(|k| weight * precision_at(truth, &ranked, k));
@@ -346,7 +350,7 @@ impl Components {
         let total = weights.map_or(n as f64, |w| w.iter().map(|w| f64::from(*w)).sum());
         let mean = |at: usize, j: usize| each.iter().map(|row| row[at][j]).sum::<f64>() / total.max(f64::MIN_POSITIVE);
         let held_out = |at: usize| HeldOut { examples: n as u64, p1: mean(at, 0), p3: mean(at, 1), p5: mean(at, 2) };
-        (0..said.len() * gains.len() * weights_of_least_squares.len()).map(held_out).collect()
+        (0..ranked.len() * ranker_weights.len() * weights_of_least_squares.len()).map(held_out).collect()
     }
 
     fn combine_row(&self, i: usize, least_squares_weight: f32, out: &mut [f32]) {

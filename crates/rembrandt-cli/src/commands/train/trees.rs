@@ -8,12 +8,12 @@ use rembrandt::model::Model;
 use rembrandt::tree::TreeParams;
 use serde_json::{Value, json};
 
-use super::{Task, Told, check_memory};
+use super::{MethodSummary, Task, check_memory};
 use crate::progress::Display;
 use crate::resume::Resume;
 
 /// Grows trees and writes a model of them.
-pub(super) fn grow(params: &TreeParams, task: Task<'_>, display: &mut Display) -> anyhow::Result<Told> {
+pub(super) fn grow(params: &TreeParams, task: Task<'_>, display: &mut Display) -> anyhow::Result<MethodSummary> {
     let Task { args, data, preprocessing, limit } = task;
     params.check(data.shape())?;
     let estimate = check_memory(params.memory(data), data, limit, "lower --nodes or train on fewer examples")?;
@@ -34,7 +34,7 @@ pub(super) fn grow(params: &TreeParams, task: Task<'_>, display: &mut Display) -
         unreachable!("it was written as an object")
     };
     let name = method.as_str().unwrap_or_default().to_owned();
-    Ok(Told { json, rows: vec![("method", name), ("trees", words(&summary))], seconds })
+    Ok(MethodSummary { json, rows: vec![("method", name), ("trees", words(&summary))], seconds })
 }
 
 /// A summary in words: `nodes 1,234, leaves 617, depth 14`.

@@ -23,7 +23,7 @@ struct Scratch {
 }
 
 impl Ranker {
-    /// What single features say of labels on some examples, with a gain of 1.
+    /// What single features say of labels on some examples, with a ranker_weight of 1.
     pub(crate) fn fit(seen: RankerData<'_>, run: &mut Run<'_>) -> Result<Ranker> {
         let n = seen.x.rows();
         // So that all hard negatives can be numbered.
@@ -92,8 +92,8 @@ impl Scratch {
     /// The labels of which a feature says most, ascending; leaves the sums empty.
     fn list(&mut self, square: f64, power: f64) -> Vec<(u32, bf16)> {
         let raised = |sum: f64| (sum.abs() / square).powf(power).copysign(sum) as f32;
-        let said = self.touched.iter().map(|label| (*label, raised(self.sums[*label as usize])));
-        let mut list: Vec<(u32, f32)> = said.filter(|(_, weight)| *weight != 0.0 && weight.is_finite()).collect();
+        let ranked = self.touched.iter().map(|label| (*label, raised(self.sums[*label as usize])));
+        let mut list: Vec<(u32, f32)> = ranked.filter(|(_, weight)| *weight != 0.0 && weight.is_finite()).collect();
         self.touched.drain(..).for_each(|label| self.sums[label as usize] = 0.0);
         if list.len() > MOST {
             list.select_nth_unstable_by(MOST, |a, b| b.1.abs().total_cmp(&a.1.abs()).then(a.0.cmp(&b.0)));

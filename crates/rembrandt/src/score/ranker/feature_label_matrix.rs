@@ -114,16 +114,16 @@ impl FeatureLabelMatrix {
         for (at, feature) in ids.iter().enumerate() {
             let value = values.map_or(1.0, |values| values[at]);
             let places = self.places(*feature as usize);
-            let (said, weights) = (&self.labels[places.clone()], &self.weights[places]);
-            if said.len() > LONG * labels.len() {
+            let (ranked, weights) = (&self.labels[places.clone()], &self.weights[places]);
+            if ranked.len() > LONG * labels.len() {
                 for (label, _) in labels {
-                    if let Ok(at) = said.binary_search(label) {
+                    if let Ok(at) = ranked.binary_search(label) {
                         sums.add(*label, value * weights[at].widen());
                     }
                 }
                 continue;
             }
-            for (label, weight) in said.iter().zip(weights) {
+            for (label, weight) in ranked.iter().zip(weights) {
                 if let Some(sum) = sums.find(*label) {
                     *sum += value * weight.widen();
                 }

@@ -39,7 +39,6 @@ mod one_vs_rest;
 mod tests;
 
 use std::io;
-use std::ops::Range;
 
 use rayon::prelude::*;
 
@@ -81,7 +80,7 @@ pub struct Ranker {
     pub(crate) most: u32,
     /// Weight of the associations beside the one-vs-rest scorers.
     pub(crate) association_weight: f32,
-    /// e(f, l): which labels an example could have.
+    /// a(f, l): which labels an example could have.
     pub(crate) associations: FeatureLabelMatrix,
     /// w of each label.
     pub(crate) one_vs_rest: FeatureLabelMatrix,
@@ -168,33 +167,5 @@ impl Ranker {
     pub(crate) fn propose_all(&self, x: CsrRef<'_>) -> Vec<Candidates> {
         let one = |sums: &mut SparseAccumulator, i: usize| self.propose(x.row(i), sums);
         (0..x.rows()).into_par_iter().with_min_len(GRAIN).map_init(SparseAccumulator::default, one).collect()
-    }
-}
-
-/// Labels that are scored.
-#[derive(Clone, Debug)]
-pub(crate) enum Labels<'a> {
-    Range(Range<u32>),
-    /// Ascending.
-    Some(&'a [u32]),
-}
-
-impl Labels<'_> {
-    /// Adds the scores of candidates to those of these labels.
-    pub fn add(&self, candidates: &[(u32, f32)], scores: &mut [f32]) {
-        match self {
-            Labels::Range(range) => {
-                let from = candidates.partition_point(|(label, _)| *label < range.start);
-                let within = candidates[from..].iter().take_while(|(label, _)| *label < range.end);
-                within.for_each(|(label, value)| scores[(label - range.start) as usize] += value);
-            }
-            Labels::Some(labels) => {
-                for (label, value) in candidates {
-                    if let Ok(at) = labels.binary_search(label) {
-                        scores[at] += value;
-                    }
-                }
-            }
-        }
     }
 }

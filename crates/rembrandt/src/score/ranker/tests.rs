@@ -3,6 +3,7 @@ use crate::linalg::buffer::Buffer;
 use crate::linalg::csr::Csr;
 use crate::linalg::kernels::dots::narrow;
 use crate::linalg::matrix::Matrix;
+use crate::score::scorer::Labels;
 use crate::{Error, Run};
 use half::bf16;
 

@@ -24,7 +24,7 @@
 //! | `build` | the lists, from a model and its training examples |
 //! | `search` | from an example to its shortlist |
 //! | `measure` | how much a shortlist misses, and how long it must be |
-//! | `rest` | under softmax, what the labels that are left out add to the sum |
+//! | `log_partition` | under softmax, what the labels that are left out add to the sum |
 
 mod build;
 mod log_partition;

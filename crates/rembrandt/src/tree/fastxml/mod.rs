@@ -2,7 +2,7 @@
 //!
 //! Y. Prabhu and M. Varma, *FastXML: a fast, accurate and stable tree-classifier for extreme multi-label learning*, KDD
 //! 2014. A node sends its examples left or right so that one ranking of labels on either side is as good as possible for
-//! the examples there (`assign.rs`), and then finds a sparse hyperplane that tells the sides apart (`solve/l1.rs`); examples
+//! the examples there (`assign.rs`), and then finds a sparse hyperplane that tells the sides apart (`linalg/l1.rs`); examples
 //! go where the hyperplane says (`grow.rs`). A leaf predicts the share of its examples that have a label, and the forest
 //! the mean over its trees.
 //!
