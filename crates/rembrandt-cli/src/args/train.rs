@@ -4,12 +4,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use rembrandt::Shape;
 use rembrandt::data::featurizer::{FeaturizerParams, Hashing, NGrams, Weighting};
 use rembrandt::embed::Method;
 use rembrandt::metrics::Propensity;
 use rembrandt::score::head::{FeatureParams, Kernel, Sampled};
-use rembrandt::train::{FeatureOptions, HeadKind, TrainParams, Tuning};
+use rembrandt::train::{FeatureOptions, HeadKind, RankerParams, TrainParams, Tuning};
 
 use super::method::{self, METHODS, MethodChoice};
 use super::tree::TreeArgs;
@@ -176,7 +175,7 @@ impl TrainArgs {
         let head = &self.head;
         let asks_for_a_head = head.for_heads().iter().any(|(_, given)| *given)
             || head.head.0.is_some()
-            || head.propensity.is_some()
+            || head.folds.is_some()
             || head.label_weights.is_some()
             || head.random_features.is_some();
         method == Method::Rembrandt && self.tuning.tune.is_none() && !self.params.as_published() && !asks_for_a_head
@@ -200,8 +199,18 @@ impl TrainArgs {
         self.typed.iter().find(|typed| typed.heading.as_deref() == Some("Trees"))
     }
 
+    /// Parameters of the default training.
+    pub fn ranker_params(&self) -> RankerParams {
+        RankerParams::default().with(|params| {
+            params.embedding = self.params.over(params.embedding.clone());
+            (params.k, params.ridge) = (self.params.given_k(), self.params.given_ridge());
+            params.group_duplicates = self.head.group_duplicates;
+            params.propensity = self.head.propensity;
+        })
+    }
+
     /// Parameters of the library for an embedding and a kind of head, and what to choose of them.
-    pub fn params(&self, method: Method, kind: HeadKind, shape: Shape) -> (TrainParams, Tuning) {
+    pub fn params(&self, method: Method, kind: HeadKind) -> (TrainParams, Tuning) {
         let mut params = TrainParams::for_method(method, kind);
         params.embedding = self.params.over(params.embedding);
         (params.k, params.ridge) = (self.params.given_k(), self.params.given_ridge());
@@ -223,23 +232,14 @@ impl TrainArgs {
         if let Some(features) = &mut params.features {
             features.seed = params.embedding.seed;
         }
-        let default = self.is_default(method);
-        if default {
-            params = params.fast(shape);
-            params.embedding.random_fraction = self.params.random_fraction.unwrap_or(params.embedding.random_fraction);
-        }
         let tuning = match self.tuning.tune {
-            None => Tuning::off().with(|p| {
-                p.least_squares_weight = default;
-                p.ranker = default
-            }),
+            None => Tuning::off(),
             Some(budget) => Tuning::within(budget).with(|t| {
                 t.k = params.k.is_none();
                 t.ridge = params.ridge.is_none();
                 // What a preset or the paper's procedure is asked for is not to be replaced.
                 t.random_fraction = self.params.random_fraction.is_none() && !self.params.as_published();
                 t.strength = head.head_ridge.is_none();
-                t.ranker = !self.params.as_published();
                 // A ridge is meant for the one or the other, and sampled labels for h itself.
                 t.features =
                     head.random_features.is_none() && head.head_ridge.is_none() && head.sampled_labels.is_none();

@@ -1,7 +1,7 @@
 //! `rembrandt explain`: which features of an example speak for a label.
 
 use rembrandt::model::{Model, PredictOptions};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::args::ExplainArgs;
 use crate::output::{facts, print, print_json, short};
@@ -26,9 +26,10 @@ pub fn run(args: &ExplainArgs) -> anyhow::Result<()> {
                 json!({"id": c.feature, "name": name, "value": c.value, "contribution": c.log_odds})
             })
             .collect();
+        let views: Map<String, Value> = found.views.iter().map(|(v, share)| ((*v).to_owned(), json!(share))).collect();
         return print_json(&json!({
             "label": model.label_name(label), "id": label, "probability": found.probability,
-            "log_odds": found.log_odds, "base": found.base, "candidate": found.candidate, "exact": found.exact, "features": features,
+            "log_odds": found.log_odds, "base": found.base, "views": views, "exact": found.exact, "features": features,
         }));
     }
     let mut told = vec![
@@ -36,9 +37,7 @@ pub fn run(args: &ExplainArgs) -> anyhow::Result<()> {
         ("probability", short(found.probability.into())),
         (if found.exact { "without features" } else { "unexplained" }, format!("{:+.3}", found.base)),
     ];
-    if found.candidate != 0.0 {
-        told.push(("as a candidate", format!("{:+.3}", found.candidate)));
-    }
+    told.extend(found.views.iter().map(|(view, share)| (*view, format!("{share:+.3}"))));
     let mut text = facts(&told);
     for c in shown {
         text.push_str(&format!("{:+9.3}  {}\n", c.log_odds, model.feature_name(c.feature as usize)));

@@ -12,6 +12,7 @@ use rembrandt::data::records::RecordFormat;
 use rembrandt::data::{Dataset, RowScale, Texts};
 use rembrandt::embed::Method;
 use rembrandt::model::Preprocessing;
+use rembrandt::score::ranker::Proposals;
 use rembrandt::score::shortlist::ShortlistReport;
 use rembrandt::train::{HeadKind, HeldOut, Prepared, RankerReport, TrainParams, TrainReport, TrainingData, Tried};
 use rembrandt::{Error, Examples, Rembrandt, Side};
@@ -48,6 +49,7 @@ pub fn run(args: &TrainArgs) -> anyhow::Result<()> {
     check_data(&args.train, &data)?;
     let task = Task { args, data: &data, preprocessing, limit };
     let told = match (args.method, trees) {
+        (MethodChoice::Embedding(method), _) if args.is_default(method) => train_ranker(task, &mut display)?,
         (MethodChoice::Embedding(method), _) => train_embedding(method, task, &mut display)?,
         (MethodChoice::Trees(_), Some(params)) => trees::grow(&params, task, &mut display)?,
         (MethodChoice::Trees(_), None) => unreachable!("trees have parameters"),
@@ -85,13 +87,12 @@ fn train_embedding(method: Method, task: Task<'_>, display: &mut Display) -> any
     let Task { args, data, preprocessing, limit } = task;
     let kind = match args.head_kind(method) {
         Some(kind) => kind,
-        None if args.is_default(method) => HeadKind::fast(data)?,
         None => HeadKind::suited(data)?,
     };
     if let Some((name, reason)) = args.useless_head(kind) {
         return Err(Error::parameter(name, reason).into());
     }
-    let (mut params, tuning) = args.params(method, kind, data.shape());
+    let (mut params, tuning) = args.params(method, kind);
     params.k = params.k.map(|k| if args.params.preset_chose_k() { k.min(data.shape().c) } else { k });
     if let Some(path) = &args.head.label_weights {
         if kind == HeadKind::Softmax {
@@ -128,6 +129,45 @@ fn train_embedding(method: Method, task: Task<'_>, display: &mut Display) -> any
     model.save(&args.output)?;
     resume.finish(display);
     Ok(MethodSummary { json: json_of(&params, &report), rows: rows_of(&params, &report), seconds })
+}
+
+/// Trains the default model and writes it.
+fn train_ranker(task: Task<'_>, display: &mut Display) -> anyhow::Result<MethodSummary> {
+    let Task { args, data, preprocessing, limit } = task;
+    let mut params = args.ranker_params();
+    params.k = params.k.map(|k| if args.params.preset_chose_k() { k.min(data.shape().c) } else { k });
+    params.check(data)?;
+    if let Some(limit) = limit.filter(|_| !args.params.has_panel()) {
+        let held = held(data);
+        let needed = |embedding: &Rembrandt| {
+            held.saturating_add(params.clone().with(|p| p.embedding = embedding.clone()).memory(data))
+        };
+        params.embedding = params.embedding.narrowed(limit.bytes, needed);
+    }
+    let estimate = check_memory(params.memory(data), data, limit, "lower -k")?;
+    display.note(&format!("about {} of memory will be needed", BinaryBytes(estimate)));
+    let resume = Resume::open(args.resume, &args.output, ("train", data, json!(params)), display)?;
+    let mut watch = display.run().with_checkpoints(resume.checkpoints());
+    let trained = params.fit(data, preprocessing, &mut watch);
+    let seconds = watch.seconds().to_vec();
+    drop(watch);
+    display.clear();
+    let (model, resume) = resume.check(trained, display)?;
+    let report = RankerReport::deserialize(model.report())?;
+    let model = if args.compact { model.compact() } else { model };
+    model.save(&args.output)?;
+    resume.finish(display);
+    let Value::Object(json) = json!({
+        "method": "rembrandt", "k": model.shape().k, "cost": report.cost, "held_out": report.held_out,
+        "views": report.views, "recall": report.recall, "proposals": report.proposals,
+        "combination": report.combination, "pairs": report.pairs, "energy_fraction": report.embedding.energy_fraction,
+    }) else {
+        unreachable!("it was written as an object")
+    };
+    let mut rows = vec![("method", "rembrandt".to_owned())];
+    rows.push(("embedding", count(model.shape().k as u64, "dimension")));
+    rows.extend(ranker(&report));
+    Ok(MethodSummary { json, rows, seconds })
 }
 
 /// Refuses options that would have no effect.
@@ -256,8 +296,7 @@ fn json_of(params: &TrainParams, report: &TrainReport) -> Map<String, Value> {
     let logistic = params.head != HeadKind::LeastSquares;
     let object = json!({
         "method": params.method, "atoms": params.atoms, "head": params.head, "k": params.k, "ridge": params.ridge,
-        "head_ridge": logistic.then(|| head_ridge(params)), "least_squares_weight": (logistic || params.ranker_weight > 0.0).then_some(params.least_squares_weight),
-        "ranker_weight": params.ranker_weight, "ranker": report.ranker,
+        "head_ridge": logistic.then(|| head_ridge(params)), "least_squares_weight": logistic.then_some(params.least_squares_weight),
         "random_features": params.features, "sampled": params.sampled, "folds": params.folds,
         "held_out": report.held_out, "tried": report.tried, "cut_short": report.cut_short,
         "energy_fraction": report.embedding.energy_fraction, "shortlist": report.shortlist,
@@ -292,22 +331,34 @@ fn rows_of(params: &TrainParams, report: &TrainReport) -> Vec<(&'static str, Str
         ("head", head(params)),
         ("held out", estimate(&report.held_out)),
     ];
-    rows.extend(report.ranker.as_ref().map(ranker));
     rows.extend(tried(&report.tried));
     rows.extend(report.shortlist.as_ref().map(shortlist));
     rows
 }
 
-/// The ranker in one line.
-pub(super) fn ranker(report: &RankerReport) -> (&'static str, String) {
-    let RankerReport { association_weight, candidates, pairs, .. } = *report;
-    let line = format!(
-        "at most {} of an example; {} of a feature and a label in both matrices; associations count {} beside one-vs-rest",
-        count(candidates.into(), "candidate"),
-        count(pairs as u64, "weight"),
-        short(association_weight.into())
-    );
-    ("ranker", line)
+/// The ranker and how good it is, in a few lines.
+pub(super) fn ranker(report: &RankerReport) -> Vec<(&'static str, String)> {
+    let Proposals { by_words, by_embedding } = report.proposals;
+    let percent = |v: f64| format!("{:.1}", 100.0 * v);
+    let mut rows = vec![
+        (
+            "candidates",
+            format!(
+                "{by_words} by words, {by_embedding} by the embedding; {} % of the held-out labels are among them",
+                percent(report.recall)
+            ),
+        ),
+        (
+            "ranker",
+            format!("C {}, {} of a feature and a label", short(report.cost), count(report.pairs as u64, "weight")),
+        ),
+        ("held out", estimate(&report.held_out)),
+    ];
+    for (view, held_out) in &report.views {
+        let [p1, p3, p5] = [held_out.p1, held_out.p3, held_out.p5].map(percent);
+        rows.push(("alone", format!("P@1 {p1}  P@3 {p3}  P@5 {p5}  by {view}")));
+    }
+    rows
 }
 
 /// What prediction looks at, and what it misses that way, in one line.
@@ -349,15 +400,8 @@ pub(super) fn head(params: &TrainParams) -> String {
     if let Some(sampled) = &params.sampled {
         head.push_str(&format!(", on {} sampled labels at a time", sampled.labels));
     }
-    if params.head == HeadKind::LeastSquares {
-        if params.ranker_weight > 0.0 {
-            head = format!("{} × least squares", short(params.least_squares_weight.into()));
-        }
-    } else if params.least_squares_weight > 0.0 {
+    if params.head != HeadKind::LeastSquares && params.least_squares_weight > 0.0 {
         head.push_str(&format!(", plus {} × least squares", short(params.least_squares_weight.into())));
-    }
-    if params.ranker_weight > 0.0 {
-        head.push_str(&format!(", plus {} × ranker", short(params.ranker_weight.into())));
     }
     if let Some(features) = &params.features {
         head.push_str(&format!(", on {} random features of bandwidth {}", features.count, short(features.bandwidth)));

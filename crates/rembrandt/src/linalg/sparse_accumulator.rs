@@ -37,14 +37,6 @@ impl SparseAccumulator {
         }
     }
 
-    /// The sum of a label that has one.
-    #[inline]
-    pub fn find(&mut self, label: u32) -> Option<&mut f32> {
-        let at = self.slot(label);
-        let slot = &mut self.slots[at];
-        (slot.0 == label).then_some(&mut slot.1)
-    }
-
     /// Where a label is, or would be.
     #[inline]
     fn slot(&self, label: u32) -> usize {

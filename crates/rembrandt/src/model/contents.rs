@@ -195,7 +195,12 @@ impl Contents {
             ("shortlist", self.shortlist.as_ref().is_none_or(shortlist)),
             (
                 "ranker",
-                self.ranker.as_ref().is_none_or(|r| self.head.weights().is_some() && r.check(d, trained).is_ok()),
+                self.ranker.as_ref().is_none_or(|ranker| {
+                    let alone =
+                        matches!(self.head, Head::LeastSquares) && self.trees.is_none() && self.shortlist.is_none();
+                    let identity = self.calibration == Calibration::identity(self.calibration.loss);
+                    alone && identity && ranker.check(d, trained).is_ok()
+                }),
             ),
             ("thresholds", self.thresholds.len() == c),
             ("counts", self.stats.counts.len() == c),

@@ -8,8 +8,10 @@
 //!
 //! so every feature has an exact share in the log-odds scale·s + shift. Under softmax the log-probability is
 //! scale·s − log Σ exp(scale·s of all labels); shares are those in scale·s, the score of the label itself, since the
-//! features act on the rest through all other labels at once. Where the label is a candidate of the example, the
-//! [ranker](crate::score::ranker) has shares as well, and its constant is told apart.
+//! features act on the rest through all other labels at once.
+//!
+//! With a [ranker](crate::score::ranker) the log-odds are a sum of views. The shares of features in the one-vs-rest score
+//! and in the embedding are exact; the logarithm of the association is shared out as the association itself is.
 //!
 //! Random features mix the features of an example. There the share of a feature is what the log-odds lose when it is
 //! taken away; what the features say only together is left in the base.
@@ -19,9 +21,8 @@ use serde::Serialize;
 use super::Model;
 use super::predict::{PredictOptions, Search};
 use crate::linalg::csr::{Csr, CsrRef};
-use crate::linalg::sparse_accumulator::SparseAccumulator;
 use crate::score::head::{Loss, STRIP};
-use crate::score::ranker::Ranker;
+use crate::score::ranker::{FeatureLabelMatrix, Ranker, Scope, inverse_length};
 use crate::score::scorer::Scored;
 use crate::{Error, Result};
 
@@ -32,13 +33,12 @@ pub struct Explanation {
     pub label: usize,
     /// Its probability, as predicted.
     pub probability: f32,
-    /// Its log-odds, or under softmax its calibrated score: `base`, `candidate` and all contributions together.
+    /// Its log-odds, or under softmax its calibrated score: `base` and all contributions together.
     pub log_odds: f64,
     /// The log-odds of an example without features or, if not `exact`, what the contributions leave.
     pub base: f64,
-    /// The constant of the [ranker](crate::score::ranker) for a label that is a candidate; 0 where it is none, or if not
-    /// `exact`.
-    pub candidate: f64,
+    /// What each view adds to the log-odds, with a [ranker](crate::score::ranker); empty without.
+    pub views: Vec<(&'static str, f64)>,
     /// Contributions of the features; the largest, of either sign, first.
     pub contributions: Vec<Contribution>,
     /// Whether contributions are those of a linear score, or differences without each feature in turn.
@@ -54,6 +54,13 @@ pub struct Contribution {
     pub value: f32,
     /// What it adds to the log-odds.
     pub log_odds: f64,
+}
+
+/// A base, views, and shares of features.
+type Shares = (f64, Vec<(&'static str, f64)>, Vec<Contribution>);
+
+fn weight(matrix: &FeatureLabelMatrix, feature: usize, label: u32) -> f64 {
+    matrix.weight(feature, label).into()
 }
 
 impl<'a> IntoIterator for &'a Explanation {
@@ -97,17 +104,21 @@ impl Model {
                 probability,
                 log_odds: base,
                 base,
-                candidate: 0.0,
+                views: Vec::new(),
                 contributions: Vec::new(),
                 exact: true,
             });
         }
         let linear = label >= c - self.added() || self.head().is_linear();
-        let (base, candidate, mut contributions) =
-            if linear { self.shares(x, label) } else { self.differences(x, label) };
-        let log_odds = base + candidate + contributions.iter().map(|c| c.log_odds).sum::<f64>();
+        let ranker = self.contents().ranker.as_ref().filter(|_| label < c - self.added());
+        let (base, views, mut contributions) = match ranker {
+            Some(ranker) => self.ranker_shares(ranker, x, label),
+            None if linear => self.shares(x, label),
+            None => self.differences(x, label),
+        };
+        let log_odds = base + contributions.iter().map(|c| c.log_odds).sum::<f64>();
         contributions.sort_by(|a, b| b.log_odds.abs().total_cmp(&a.log_odds.abs()).then(a.feature.cmp(&b.feature)));
-        Ok(Explanation { label, probability, log_odds, base, candidate, contributions, exact: linear })
+        Ok(Explanation { label, probability, log_odds, base, views, contributions, exact: linear })
     }
 
     /// The probability that prediction gives.
@@ -116,13 +127,13 @@ impl Model {
         let alone = self.calibration().loss == Loss::Independent || label >= self.shape().c - self.added();
         let labels = alone.then(|| vec![label as u32]);
         let predictor =
-            self.predictor(PredictOptions { top: self.shape().c, threshold: None, labels, search: Search::Exact })?;
+            self.predictor(PredictOptions { top: self.shape().c, threshold: None, labels, search: Search::Shortlist })?;
         let found = predictor.predict_prepared(x);
         Ok(found.row(0).find(|(id, _)| *id as usize == label).map_or(0.0, |(_, p)| p))
     }
 
-    /// Base, constant of the ranker, and shares of a linear score.
-    fn shares(&self, x: CsrRef<'_>, label: usize) -> (f64, f64, Vec<Contribution>) {
+    /// Base and shares of a linear score.
+    fn shares(&self, x: CsrRef<'_>, label: usize) -> Shares {
         let k = self.shape().k;
         let trained = self.shape().c - self.added();
         let calibration = self.calibration();
@@ -134,32 +145,53 @@ impl Model {
         };
         let dot = |row: &[f32]| row.iter().zip(&weights[..k]).map(|(p, w)| f64::from(*p) * f64::from(*w)).sum::<f64>();
         let bias = weights.get(k).map_or(0.0, |bias| f64::from(*bias));
-        // The ranker has a say about candidates only.
-        let id = label as u32;
-        let proposes = |ranker: &&Ranker| {
-            let candidates = ranker.propose(x.row(0), &mut SparseAccumulator::default());
-            candidates.binary_search_by_key(&id, |(label, _)| *label).is_ok()
-        };
-        let ranker = self.contents().ranker.as_ref().filter(|ranker| label < trained && proposes(ranker));
-        let start = ranker.map_or(0.0, |ranker| f64::from(ranker.start(id)));
         let base = scale * (dot(self.intercept()) + bias) + shift;
         let projection = self.projection();
-        let ranked = |feature: usize| ranker.map_or(0.0, |ranker| f64::from(ranker.contribution(feature, id)));
         let share = |(feature, value): (usize, f32)| Contribution {
             feature: feature as u32,
             value,
-            log_odds: scale * f64::from(value) * (dot(&projection.row(feature)) + ranked(feature)),
+            log_odds: scale * f64::from(value) * dot(&projection.row(feature)),
         };
-        (base, scale * start, x.entries(0).map(share).collect())
+        (base, Vec::new(), x.entries(0).map(share).collect())
+    }
+
+    /// Base, views and shares of the log-odds of a ranker.
+    fn ranker_shares(&self, ranker: &Ranker, x: CsrRef<'_>, label: usize) -> Shares {
+        let id = label as u32;
+        let (h, e) = (self.project(x), self.labels().row(label));
+        let views = ranker.views(x, &h, self.labels(), Scope::Labels(&[id]))[0][0].1;
+        let [constant, one_vs_rest, association, embedding, log_count] = ranker.combination.shares(&views);
+        let told = vec![
+            ("one-vs-rest", one_vs_rest),
+            ("association", association),
+            ("embedding", embedding),
+            ("label frequency", log_count),
+        ];
+        let dot = |row: &[f32]| row.iter().zip(&*e).map(|(p, e)| f64::from(*p) * f64::from(*e)).sum::<f64>();
+        // What a view adds for each unit of what features add up to in it.
+        let unit = |share: f64, sum: f32| if sum == 0.0 { 0.0 } else { share / f64::from(sum) };
+        let scale = f64::from(inverse_length(x.row(0)));
+        let share = |(feature, value): (usize, f32)| {
+            let value_of_unit_row = scale * f64::from(value);
+            let log_odds = ranker.combination.one_vs_rest
+                * value_of_unit_row
+                * weight(&ranker.one_vs_rest, feature, id)
+                + unit(association, views.association) * value_of_unit_row * weight(&ranker.associations, feature, id)
+                + ranker.combination.embedding * f64::from(value) * dot(&self.projection().row(feature));
+            Contribution { feature: feature as u32, value, log_odds }
+        };
+        let base =
+            constant + log_count + f64::from(ranker.offset(id)) + ranker.combination.embedding * dot(self.intercept());
+        (base, told, x.entries(0).map(share).collect())
     }
 
     /// Base and shares by taking each feature away.
-    fn differences(&self, x: CsrRef<'_>, label: usize) -> (f64, f64, Vec<Contribution>) {
+    fn differences(&self, x: CsrRef<'_>, label: usize) -> Shares {
         let entries: Vec<(usize, f32)> = x.entries(0).collect();
         let scorer = self.scorer(Some(vec![label as u32]), Search::Exact, 1);
         let score = |x: CsrRef<'_>| -> Vec<f64> {
             let one = |scored: Scored| scored.best.into_ranked().map(|(_, score)| f64::from(score)).sum();
-            scorer.top_of_all(x, &self.project(x), 1).into_iter().map(one).collect()
+            scorer.top(x, &self.project(x), 1).into_iter().map(one).collect()
         };
         let whole = score(x)[0];
         let mut contributions = Vec::with_capacity(entries.len());
@@ -177,6 +209,6 @@ impl Model {
             }
         }
         let sum: f64 = contributions.iter().map(|c| c.log_odds).sum();
-        (whole - sum, 0.0, contributions)
+        (whole - sum, Vec::new(), contributions)
     }
 }

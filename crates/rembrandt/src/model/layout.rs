@@ -16,34 +16,35 @@
 //! | `shortlist_starts` | u64 | d+2 | lists of likely labels, if there are any: where that of each feature begins |
 //! | `shortlist_labels`, `shortlist_shares` | u32, bf16 | | the labels on them, and what a feature says for each |
 //! | `shortlist_offsets`, `shortlist_direction` | f32 | c−a, k | see [`shortlist`](crate::score::shortlist) |
-//! | `evidence_starts`, `separator_starts` | u64 | d+1 | the ranker, if there is one: where the labels of each feature begin |
-//! | `evidence_labels`, `evidence_weights`, … | u32, bf16 | | its association table and one-vs-rest weights, see [`ranker`](crate::score::ranker) |
-//! | `evidence_constants` | f32 | c−a | the constants of its one-vs-rest scorers |
+//! | `association_starts`, `one_vs_rest_starts` | u64 | d+1 | the ranker, if there is one: where the labels of each feature begin |
+//! | `association_labels`, `association_weights`, … | u32, bf16 | | its association table and one-vs-rest weights, see [`ranker`](crate::score::ranker) |
+//! | `ranker_offsets` | f32 | c−a | logarithms of inverse propensities, if rare labels are lifted |
 //! | arrays of trees | u32 or f32 | | in place of an embedding, see [`tree`](crate::tree) |
 //! | `label_names`, `feature_names` | u8 | | one per line, when known |
 //!
 //! A model of trees has an embedding of no dimensions: k = 0, and all tensors that depend on it are empty.
 //!
 //! The metadata hold `format`, `format_version`, `model` (what kinds of parts there are), `params` and `report`, the
-//! last three JSON. Version 2 adds the pursuit, a head without weights, and trees; version 4 adds the ranker, which version 3
-//! had in another form. All other files remain version 1, which every reader opens, also with lists, which older ones do not
+//! last three JSON. Version 2 adds the pursuit, a head without weights, and trees; version 5 adds the ranker, which versions 3 and 4
+//! had in other forms that are read no more. All other files remain version 1, which every reader opens, also with lists, which older ones do not
 //! look at. Without random features the weights contain the share of E that the head blends in, so that a score is one
 //! inner product.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::container::Format;
 use super::contents::{Contents, Preprocessing};
 use crate::data::featurizer::FeaturizerParams;
 use crate::linalg::table::Precision;
 use crate::score::head::{Calibration, Head};
-use crate::score::ranker::Ranker;
+use crate::score::ranker::{Combination, Proposals, Ranker};
 use crate::score::shortlist::{Shortlist, Width};
 use crate::tree::TreeMethod;
 
 /// Files say the oldest version that knows all that is in them.
 pub(super) const FORMAT: Format =
-    Format { name: "rembrandt-model", version: 4, foreign: "is not a model", blocks: true };
+    Format { name: "rembrandt-model", version: 5, foreign: "is not a model", blocks: true };
 
 /// The head of a model; its numbers lie in tensors.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -77,13 +78,10 @@ pub(super) enum PreprocessingDescription {
 /// The ranker of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct RankerDescription {
-    #[serde(rename = "gain")]
-    pub weight: f32,
-    /// Candidates of an example; not there in version 3, whose ranker was of another kind.
-    #[serde(default)]
-    pub most: u32,
-    #[serde(default, rename = "share")]
-    pub association_weight: f32,
+    pub proposals: Proposals,
+    pub combination: Combination,
+    /// Whether rare labels are lifted by their propensities.
+    pub lifted: bool,
 }
 
 /// The shortlist of a model.
@@ -108,8 +106,11 @@ pub(super) struct Description {
     pub added: usize,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shortlist: Option<ShortlistDescription>,
-    #[serde(default, rename = "evidence", skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ranker: Option<RankerDescription>,
+    /// The ranker of versions 3 and 4, which is refused.
+    #[serde(default, skip_serializing)]
+    pub evidence: Option<Value>,
 }
 
 impl Description {
@@ -132,8 +133,11 @@ impl Description {
                 PreprocessingDescription::Text { params: featurizer.params().clone(), texts: featurizer.texts() }
             }
         };
-        let ranker =
-            |r: &Ranker| RankerDescription { weight: r.weight, most: r.most, association_weight: r.association_weight };
+        let ranker = |r: &Ranker| RankerDescription {
+            proposals: r.proposals,
+            combination: r.combination,
+            lifted: !r.offsets.is_empty(),
+        };
         let shortlist = |s: &Shortlist| ShortlistDescription {
             width: s.width,
             log_partition: s.log_partition.as_ref().map(|law| law.coefficients),
@@ -148,13 +152,14 @@ impl Description {
             added: contents.added_weights.rows(),
             shortlist: contents.shortlist.as_ref().map(shortlist),
             ranker: contents.ranker.as_ref().map(ranker),
+            evidence: None,
         }
     }
 
     /// The oldest version whose readers understand all of the file.
     pub fn version(&self) -> u32 {
         match self.head {
-            _ if self.ranker.is_some() => 4,
+            _ if self.ranker.is_some() => 5,
             HeadDescription::Pursuit { .. } | HeadDescription::Trees { .. } => 2,
             _ => 1,
         }

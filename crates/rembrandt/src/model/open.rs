@@ -20,7 +20,7 @@ use crate::linalg::buffer::Buffer;
 use crate::linalg::matrix::Matrix;
 use crate::linalg::table::{Numbers, Precision, Table};
 use crate::score::head::{Head, RandomFeatures};
-use crate::score::ranker::{FeatureLabelMatrix, Ranker};
+use crate::score::ranker::{self, FeatureLabelMatrix, Ranker};
 use crate::score::shortlist::{LogPartition, Shortlist};
 use crate::tree::{self, Trees};
 use crate::{Error, Result};
@@ -74,9 +74,16 @@ impl File<'_> {
         }
         let head = self.head(&description, (c - added, k))?;
         // The first tensor with a place for every label: it proves that there are so many.
-        let counts = file.vector("counts", Dtype::U64, c)?;
+        let counts: Vec<u64> = file.vector("counts", Dtype::U64, c)?;
+        if description.evidence.is_some() {
+            let reason = "has a ranker of format version 3 or 4, which is read no more: train it again";
+            return Err(Error::file(file.path, reason));
+        }
         let shortlist = description.shortlist.as_ref().map(|s| self.shortlist(s, &head, (d, c - added, k)));
-        let ranker = description.ranker.map(|ranker| self.ranker(ranker, &head, (d, c - added))).transpose()?;
+        let ranker = description.ranker.map(|ranker| self.ranker(ranker, &counts[..c - added], d)).transpose()?;
+        if ranker.is_some() && (!matches!(description.head, HeadDescription::LeastSquares) || shortlist.is_some()) {
+            return Err(self.damaged("it has a ranker beside a head or lists of labels"));
+        }
         let trees = match description.head {
             HeadDescription::Trees { method } => {
                 let trees = Trees::from_arrays(method, &Stored32(file), (d, c)).map_err(|what| self.damaged(&what))?;
@@ -147,15 +154,8 @@ impl File<'_> {
         })
     }
 
-    fn ranker(&self, description: RankerDescription, head: &Head, (d, c): (usize, usize)) -> Result<Ranker> {
-        let RankerDescription { weight, most, association_weight } = description;
-        if head.weights().is_none() {
-            return Err(self.damaged("it has a ranker, but its head has no use for it"));
-        }
-        if most == 0 {
-            let reason = "has a ranker of format version 3, which is read no more: train it again";
-            return Err(Error::file(self.container.path, reason));
-        }
+    fn ranker(&self, description: RankerDescription, counts: &[u64], d: usize) -> Result<Ranker> {
+        let RankerDescription { proposals, combination, lifted } = description;
         let matrix = |name: &str| {
             Ok(FeatureLabelMatrix {
                 starts: self.buffer(&format!("{name}_starts"), Dtype::U64)?,
@@ -163,10 +163,20 @@ impl File<'_> {
                 weights: self.buffer(&format!("{name}_weights"), Dtype::BF16)?,
             })
         };
-        let (associations, one_vs_rest) = (matrix("evidence")?, matrix("separator")?);
-        let constants = self.buffer("evidence_constants", Dtype::F32)?;
-        let ranker = Ranker { weight, most, association_weight, associations, one_vs_rest, constants };
-        ranker.check(d, c).map_err(|what| self.damaged(what))?;
+        let (associations, one_vs_rest) = (matrix("association")?, matrix("one_vs_rest")?);
+        let offsets = match lifted {
+            true => self.numbers("ranker_offsets", counts.len())?,
+            false => Vec::new(),
+        };
+        let ranker = Ranker {
+            proposals,
+            combination,
+            associations,
+            one_vs_rest,
+            log_counts: ranker::log_counts(counts),
+            offsets,
+        };
+        ranker.check(d, counts.len()).map_err(|what| self.damaged(what))?;
         Ok(ranker)
     }
 

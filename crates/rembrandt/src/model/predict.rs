@@ -263,6 +263,9 @@ impl Model {
             Search::Width(width) => Some(width),
             Search::Exact => None,
         };
+        if search == Search::Exact {
+            return scorer.exact();
+        }
         match shortlist.zip(width) {
             Some((shortlist, width)) if top <= width.labels => scorer.with_shortlist(shortlist, width),
             _ => scorer,
@@ -313,7 +316,7 @@ impl Predictor<'_> {
     /// # Panics
     /// If there is a feature that the model does not know.
     pub fn scored(&self, x: CsrRef<'_>) -> Vec<Vec<u32>> {
-        self.scorer.scored_labels(x)
+        self.scorer.scored_labels(x, &self.model.project(x))
     }
 
     /// Predicts labels of examples as they come from a reader. Features that the model does not know are dropped.

@@ -53,8 +53,8 @@ fn tensors<'a>(contents: &'a Contents, trees: &'a Arrays<'_>) -> Vec<Tensor<'a>>
         tensors.push(list("shortlist_starts", "U64", &shortlist.starts));
     }
     if let Some(ranker) = ranker {
-        tensors.push(list("evidence_starts", "U64", &ranker.associations.starts));
-        tensors.push(list("separator_starts", "U64", &ranker.one_vs_rest.starts));
+        tensors.push(list("association_starts", "U64", &ranker.associations.starts));
+        tensors.push(list("one_vs_rest_starts", "U64", &ranker.one_vs_rest.starts));
     }
     tensors.extend([
         list("spectrum", "F64", &contents.spectrum),
@@ -70,9 +70,11 @@ fn tensors<'a>(contents: &'a Contents, trees: &'a Arrays<'_>) -> Vec<Tensor<'a>>
         tensors.push(list("shortlist_direction", "F32", direction));
     }
     if let Some(ranker) = ranker {
-        tensors.push(list("evidence_constants", "F32", &ranker.constants));
-        tensors.push(list("evidence_labels", "U32", &ranker.associations.labels));
-        tensors.push(list("separator_labels", "U32", &ranker.one_vs_rest.labels));
+        if !ranker.offsets.is_empty() {
+            tensors.push(list("ranker_offsets", "F32", &ranker.offsets));
+        }
+        tensors.push(list("association_labels", "U32", &ranker.associations.labels));
+        tensors.push(list("one_vs_rest_labels", "U32", &ranker.one_vs_rest.labels));
     }
     tensors.extend(contents.idf().map(|idf| list("idf", "F32", idf)));
     if let Head::RandomFeatures { features, .. } = head {
@@ -98,8 +100,8 @@ fn tensors<'a>(contents: &'a Contents, trees: &'a Arrays<'_>) -> Vec<Tensor<'a>>
         tensors.push(list("shortlist_shares", "BF16", &shortlist.shares));
     }
     if let Some(ranker) = ranker {
-        tensors.push(list("evidence_weights", "BF16", &ranker.associations.weights));
-        tensors.push(list("separator_weights", "BF16", &ranker.one_vs_rest.weights));
+        tensors.push(list("association_weights", "BF16", &ranker.associations.weights));
+        tensors.push(list("one_vs_rest_weights", "BF16", &ranker.one_vs_rest.weights));
     }
     let names = [("label_names", &contents.label_names), ("feature_names", &contents.feature_names)];
     for (name, names) in names {

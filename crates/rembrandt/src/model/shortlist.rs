@@ -29,6 +29,10 @@ impl Model {
             let reason = "a shortlist takes scores that are linear in the features, and those of the model are not";
             return Err(Error::Data(format!("{reason}: train it without random features, pursuit or trees")));
         }
+        if self.contents().ranker.is_some() {
+            let reason = "the model proposes labels by itself, and scores no others: it has no use for a shortlist";
+            return Err(Error::Data(reason.into()));
+        }
         let c = self.shape().c - self.added();
         let (some_x, some_y) = few(held_out.unwrap_or((x, y)), c);
         if some_x.rows() == 0 {

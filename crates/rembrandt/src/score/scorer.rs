@@ -1,7 +1,7 @@
 //! [`Scorer`]: the only place where scores are added up and become probabilities.
 //!
 //! ```text
-//! score(l) = head(h, l)  +  least_squares · E_l·h  +  ranker(x, l) for the candidates of x
+//! score(l) = head(h, l)  +  least_squares · E_l·h        or, where there is a ranker, its log-odds of l
 //! p(l)     = σ(scale·score + shift)   or, with one label per example,   softmax(scale·score)
 //! ```
 //!
@@ -15,7 +15,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::head::{Calibration, Dictionary, Head, Loss, Pursuit};
-use super::ranker::{Candidates, Ranker, with_candidates};
+use super::ranker::{Ranker, Scope, Views};
 use super::shortlist::{Shortlist, Width};
 use crate::linalg::csr::CsrRef;
 use crate::linalg::kernels::elementwise::{cos_turns, exp_sum};
@@ -57,6 +57,8 @@ pub(crate) struct Scorer<'a> {
     ids: Option<Vec<u32>>,
     /// Where to look for the labels of an example, if not all are scored.
     shortlist: Option<(Width, &'a Shortlist)>,
+    /// Whether a ranker is asked about all labels, and not about the candidates of each example.
+    exact: bool,
 }
 
 /// The best labels of an example.
@@ -115,47 +117,6 @@ pub(crate) fn add_least_squares(head: &mut [f32], weight: f32, least_squares: &[
     head.iter_mut().zip(least_squares).for_each(|(score, other)| *score += weight * other);
 }
 
-/// scores ← scores + weight·ranker, for the candidates of an example among all labels.
-pub(crate) fn add_candidates(scores: &mut [f32], weight: f32, candidates: &[(u32, f32)]) {
-    candidates.iter().for_each(|(label, ranked)| {
-        let score = &mut scores[*label as usize];
-        *score = with_ranker(*score, weight, *ranked);
-    });
-}
-
-/// The score of a candidate with that of the ranker.
-pub(crate) fn with_ranker(score: f32, weight: f32, ranked: f32) -> f32 {
-    score + weight * ranked
-}
-
-/// Labels that are scored.
-#[derive(Clone, Debug)]
-pub(crate) enum Labels<'a> {
-    Range(Range<u32>),
-    /// Ascending.
-    Some(&'a [u32]),
-}
-
-impl Labels<'_> {
-    /// Adds the scores of candidates to those of these labels.
-    pub fn add(&self, candidates: &[(u32, f32)], scores: &mut [f32]) {
-        match self {
-            Labels::Range(range) => {
-                let from = candidates.partition_point(|(label, _)| *label < range.start);
-                let within = candidates[from..].iter().take_while(|(label, _)| *label < range.end);
-                within.for_each(|(label, value)| scores[(label - range.start) as usize] += value);
-            }
-            Labels::Some(labels) => {
-                for (label, value) in candidates {
-                    if let Ok(at) = labels.binary_search(label) {
-                        scores[at] += value;
-                    }
-                }
-            }
-        }
-    }
-}
-
 impl<'a> Scorer<'a> {
     /// Scores `ids`, ascending, or all labels that were trained.
     pub fn new(parts: ScoreParts<'a>, ids: Option<Vec<u32>>) -> Scorer<'a> {
@@ -170,7 +131,12 @@ impl<'a> Scorer<'a> {
             }
             _ => None,
         };
-        Scorer { parts, weights, least_squares, ids, shortlist: None }
+        Scorer { parts, weights, least_squares, ids, shortlist: None, exact: false }
+    }
+
+    /// Scores all labels, also with a ranker.
+    pub fn exact(self) -> Scorer<'a> {
+        Scorer { exact: true, ..self }
     }
 
     /// Scores for each example those labels only that are likely.
@@ -190,11 +156,14 @@ impl<'a> Scorer<'a> {
 
     /// The best labels for each of some prepared examples, whose projections are the rows of `h`.
     pub fn top(&self, x: CsrRef<'_>, h: &Matrix, top: usize) -> Vec<Scored> {
-        let Some((width, shortlist)) = self.shortlist else { return self.top_of_all(x, h, top) };
+        if let Some(ranker) = self.parts.ranker {
+            return self.ranked(ranker, x, h).into_iter().map(|scores| self.top_ranked(&scores, top)).collect();
+        }
+        let Some((width, shortlist)) = self.shortlist else { return self.top_of_all(h, top) };
         let z = self.inputs(h);
         let one = |scratch: &mut SparseAccumulator, i: usize| {
-            let (labels, candidates) = self.likely(shortlist, width, x.row(i), |_, _| false, scratch);
-            let (mut scored, _) = self.top_of_some(&labels, &candidates, z.row(i), top);
+            let labels = shortlist.search(x.row(i), width, |_, _| false, scratch);
+            let (mut scored, _) = self.top_of_some(&labels, z.row(i), top);
             if self.parts.calibration.loss == Loss::Softmax
                 && let Some(law) = shortlist.log_partition.as_ref().filter(|_| labels.len() < self.count())
             {
@@ -207,33 +176,49 @@ impl<'a> Scorer<'a> {
     }
 
     /// The labels that are scored for each of some prepared examples.
-    pub fn scored_labels(&self, x: CsrRef<'_>) -> Vec<Vec<u32>> {
+    pub fn scored_labels(&self, x: CsrRef<'_>, h: &Matrix) -> Vec<Vec<u32>> {
+        if let Some(ranker) = self.parts.ranker {
+            let labels = |scores: Vec<(u32, f32)>| scores.into_iter().map(|(label, _)| label).collect();
+            return self.ranked(ranker, x, h).into_iter().map(labels).collect();
+        }
         let all = || (0..self.count()).map(|at| self.label(at)).collect();
         let one = |scratch: &mut SparseAccumulator, i: usize| match self.shortlist {
-            Some((width, shortlist)) => self.likely(shortlist, width, x.row(i), |_, _| false, scratch).0,
+            Some((width, shortlist)) => shortlist.search(x.row(i), width, |_, _| false, scratch),
             None => all(),
         };
         (0..x.rows()).into_par_iter().with_min_len(EXAMPLES).map_init(SparseAccumulator::default, one).collect()
     }
 
-    /// The labels of an example that are on its shortlist or among the candidates of the ranker, ascending, and the
-    /// latter. `skip` leaves out places of the lists.
-    pub fn likely(
-        &self,
-        shortlist: &Shortlist,
-        width: Width,
-        x: (&[u32], Option<&[f32]>),
-        skip: impl Fn(usize, u32) -> bool,
-        scratch: &mut SparseAccumulator,
-    ) -> (Vec<u32>, Candidates) {
-        let labels = shortlist.search(x, width, skip, scratch);
-        let candidates = self.parts.ranker.map_or_else(Vec::new, |ranker| ranker.propose(x, scratch));
-        (with_candidates(labels, &candidates), candidates)
+    /// Log-odds of the candidates of each example by the ranker, or of the labels asked for; ascending labels.
+    fn ranked(&self, ranker: &Ranker, x: CsrRef<'_>, h: &Matrix) -> Vec<Vec<(u32, f32)>> {
+        let all: Option<Vec<u32>> = (self.exact && self.ids.is_none()).then(|| (0..self.count() as u32).collect());
+        let scope = match self.ids.as_ref().or(all.as_ref()) {
+            Some(ids) => Scope::Labels(ids),
+            None => Scope::Candidates,
+        };
+        let views = ranker.views(x, h, self.parts.labels, scope).into_iter();
+        let score = |(label, views): (u32, Views)| (label, tame(ranker.score(label, &views)));
+        views.map(|row| row.into_iter().map(score).collect()).collect()
+    }
+
+    /// The best of some labels. With one label per example the score of all others together is 0, unless labels were
+    /// asked for by name: then one of these it is.
+    fn top_ranked(&self, scores: &[(u32, f32)], top: usize) -> Scored {
+        let mut found = Scored::new(top);
+        scores.iter().for_each(|(label, score)| found.best.offer(*label, *score));
+        if self.parts.calibration.loss == Loss::Softmax {
+            let numbers: Vec<f32> = scores.iter().map(|(_, score)| *score).collect();
+            found.log_partition.add(exp_sum(&numbers));
+            if self.ids.is_none() {
+                found.log_partition.add((0.0, 1.0));
+            }
+        }
+        found
     }
 
     /// Scores some labels of an example with head inputs `z`: each to the same bits as among all labels. Also their
     /// calibrated scores. Heads whose scores are linear in h have shortlists, and no others.
-    pub fn top_of_some(&self, labels: &[u32], candidates: &[(u32, f32)], z: &[f32], top: usize) -> (Scored, Vec<f32>) {
+    pub fn top_of_some(&self, labels: &[u32], z: &[f32], top: usize) -> (Scored, Vec<f32>) {
         debug_assert!(self.parts.head.is_linear() && self.ids.is_none(), "some labels of a head that is not linear");
         let (mut found, calibration) = (Scored::new(top), self.parts.calibration);
         let mut scores = vec![0.0; labels.len()];
@@ -241,7 +226,6 @@ impl<'a> Scorer<'a> {
             let row = *label as usize;
             self.weights.dots(z, row..row + 1, std::slice::from_mut(score));
         }
-        Labels::Some(labels).add(candidates, &mut scores);
         for (label, score) in labels.iter().zip(&mut scores) {
             *score = calibrated(calibration, *score);
             found.best.offer(*label, *score);
@@ -253,9 +237,9 @@ impl<'a> Scorer<'a> {
     }
 
     /// The best of all labels for each of some prepared examples, whose projections are the rows of `h`.
-    pub fn top_of_all(&self, x: CsrRef<'_>, h: &Matrix, top: usize) -> Vec<Scored> {
+    pub fn top_of_all(&self, h: &Matrix, top: usize) -> Vec<Scored> {
         let calibration = self.parts.calibration;
-        let parts = self.groups(x, h, |group| {
+        let parts = self.groups(h, |group| {
             let mut found = vec![Scored::new(top); h.rows()];
             let mut high = Vec::new();
             group.for_each_tile(|tile, scores| {
@@ -288,6 +272,12 @@ impl<'a> Scorer<'a> {
     /// Scores of all labels before calibration, a row for each of some prepared examples.
     pub fn scores(&self, x: CsrRef<'_>, h: &Matrix) -> Matrix {
         let mut all = Matrix::zeros(h.rows(), self.count());
+        if let Some(ranker) = self.parts.ranker {
+            for (i, scores) in self.ranked(ranker, x, h).into_iter().enumerate() {
+                all.row_mut(i).iter_mut().zip(scores).for_each(|(out, (_, score))| *out = score);
+            }
+            return all;
+        }
         // A strip of examples at a time: a pursuit keeps the rows that it has taken.
         let (k, count) = (h.cols(), self.count());
         if count == 0 || k == 0 {
@@ -297,7 +287,7 @@ impl<'a> Scorer<'a> {
         all.as_mut_slice().par_chunks_mut(STRIP * count).enumerate().for_each(|(strip, out)| {
             let rows = strip * STRIP..strip * STRIP + out.len() / count;
             let some = Matrix::from_vec(rows.len(), k, h.as_slice()[rows.start * k..rows.end * k].to_vec());
-            for (from, part) in self.groups(x.range(rows.clone()), &some, |group| (group.labels.start, group.all())) {
+            for (from, part) in self.groups(&some, |group| (group.labels.start, group.all())) {
                 let width = part.len() / rows.len();
                 for (out, part) in out.chunks_mut(count).zip(part.chunks(width)) {
                     out[from..from + width].copy_from_slice(part);
@@ -308,18 +298,16 @@ impl<'a> Scorer<'a> {
     }
 
     /// Works on groups of labels, side by side.
-    fn groups<T: Send>(&self, x: CsrRef<'_>, h: &Matrix, work: impl Fn(Group<'_>) -> T + Sync) -> Vec<T> {
+    fn groups<T: Send>(&self, h: &Matrix, work: impl Fn(Group<'_>) -> T + Sync) -> Vec<T> {
         let pursuit = match self.parts.head {
             Head::Pursuit { atoms } => Some(Pursuit::new(&self.dictionary(), h, *atoms)),
             _ => None,
         };
         let z = self.inputs(pursuit.as_ref().map_or(h, |pursuit| &pursuit.rest));
-        let candidates = self.parts.ranker.map_or_else(Vec::new, |ranker| ranker.propose_all(x));
         let count = self.count();
         let size = count.div_ceil(GROUPS).next_multiple_of(TILE);
         let group = |at: usize| Group {
             scorer: self,
-            candidates: &candidates,
             h,
             z: &z,
             pursuit: pursuit.as_ref(),
@@ -366,7 +354,6 @@ impl<'a> Scorer<'a> {
 /// Some of the labels, for some examples.
 struct Group<'a> {
     scorer: &'a Scorer<'a>,
-    candidates: &'a [Candidates],
     h: &'a Matrix,
     z: &'a Matrix,
     pursuit: Option<&'a Pursuit>,
@@ -388,12 +375,6 @@ impl Group<'_> {
                 table.dots(self.h.as_slice(), tile.clone(), &mut least_squares);
                 add_least_squares(&mut scores, *weight, &least_squares);
             }
-            let labels = match &scorer.ids {
-                Some(ids) => Labels::Some(&ids[tile.clone()]),
-                None => Labels::Range(tile.start as u32..tile.end as u32),
-            };
-            let pairs = self.candidates.iter().zip(scores.chunks_mut(tile.len()));
-            pairs.for_each(|(candidates, row)| labels.add(candidates, row));
             if let Some(pursuit) = self.pursuit {
                 for (i, row) in scores.chunks_mut(tile.len()).enumerate() {
                     row.iter_mut().zip(tile.clone()).for_each(|(s, at)| *s = pursuit.score(i, scorer.label(at), *s));

@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::combination::Combination;
+use super::calibrated::Calibrated;
 use super::params::{HeadKind, TrainParams, Tuning};
-use super::report::{RankerReport, TrainReport};
+use super::report::TrainReport;
 use super::search::search;
 use super::search_outcome::SearchOutcome;
 use super::shortlist::ShortlistRows;
 use super::validation::{Components, MOST_EXAMPLES, MOST_SCORES, Setting};
 use crate::data::{Dataset, Examples, near_duplicates};
-use crate::embed::{Embedder, Means, Method};
+use crate::embed::{Embedder, Means};
 use crate::linalg::csr::Csr;
 use crate::linalg::matrix::{MatRef, Matrix};
 use crate::linalg::orth;
@@ -21,17 +21,17 @@ use crate::model::contents::Contents;
 use crate::model::{Model, Preprocessing};
 use crate::score::head::{
     Calibration, Decoder, Descent, Folds, Head, Inputs, Logistic, LogisticParams, LogisticReport, RandomFeatures,
-    RowSubset, Sampled, Targets, add_intercept, one_fold, out_of_fold,
+    RowSubset, Sampled, Targets, add_intercept, out_of_fold,
 };
 use crate::score::scorer::head_scores;
 use crate::{Embedding, Error, Result, Run};
 
 /// One in so many examples is held out from the head, to fit the combination and its calibration; when there are many
 /// examples, no more than a few thousand are.
-const HELD_OUT: usize = 10;
-const MOST_HELD_OUT: usize = 5000;
+pub(super) const HELD_OUT: usize = 10;
+pub(super) const MOST_HELD_OUT: usize = 5000;
 /// Seed of the folds for cross-fitting.
-const CROSS: u64 = 0xc405;
+pub(super) const CROSS: u64 = 0xc405;
 
 impl TrainParams {
     /// Trains on `data`, whose features `preprocessing` made.
@@ -51,8 +51,7 @@ impl TrainParams {
         // A method that knows its dimensions has none to try.
         let sensed = self.sensed(data).filter(|_| self.k.is_none());
         let params = TrainParams { k: self.k.or(sensed), ..self.with_defaults(data.shape()) };
-        let ranker = tuning.ranker && self.method == Method::Rembrandt && TrainParams::can_rank(data);
-        let tuning = Tuning { k: tuning.k && sensed.is_none(), ranker, ..*tuning };
+        let tuning = Tuning { k: tuning.k && sensed.is_none(), ..*tuning };
         params.fit_with_defaults(data, preprocessing, &tuning, run)
     }
 
@@ -140,7 +139,7 @@ struct Fit<'a> {
 struct FittedHead {
     head: Head,
     report: Option<LogisticReport>,
-    combination: Combination,
+    calibrated: Calibrated,
     /// Rows that the width of a shortlist is chosen on.
     shortlist: Option<ShortlistRows>,
 }
@@ -148,10 +147,9 @@ struct FittedHead {
 impl Fit<'_> {
     fn run(&self, outcome: SearchOutcome, preprocessing: Preprocessing, run: &mut Run<'_>) -> Result<Model> {
         let SearchOutcome { start, tried, cut_short, faithful, .. } = outcome;
-        let combination = Combination {
+        let calibrated = Calibrated {
             least_squares: outcome.least_squares_weight,
             held_out: outcome.held_out,
-            ranker: None,
             calibration: outcome.calibration,
             thresholds: outcome.thresholds,
         };
@@ -162,27 +160,23 @@ impl Fit<'_> {
         let mut h = self.data.gather_features(embedding.projection.view())?;
         add_intercept(&mut h, &embedding.intercept);
         let (mean, covariance) = moments(h.view());
-        let fitted = self.head(&embedding, means.as_ref(), &embedder, (h, combination, faithful), run)?;
-        let FittedHead { head, report, combination, shortlist } = fitted;
-        params.least_squares_weight = combination.least_squares;
-        params.ranker_weight = combination.ranker.as_ref().map_or(0.0, |ranker| ranker.weight);
+        let fitted = self.head(&embedding, means.as_ref(), &embedder, (h, calibrated, faithful), run)?;
+        let FittedHead { head, report, calibrated, shortlist } = fitted;
+        params.least_squares_weight = calibrated.least_squares;
         run.end_stage("head");
 
-        let ranker = combination.ranker.as_ref();
-        let shortlist =
-            shortlist.map(|rows| rows.shortlist(self.data, &embedding, &head, ranker, combination.calibration));
+        let shortlist = shortlist.map(|rows| rows.shortlist(self.data, &embedding, &head, calibrated.calibration));
         let (shortlist, shortlist_report) = shortlist.transpose()?.flatten().unzip();
         run.end_stage("shortlist");
         let report = TrainReport {
-            held_out: combination.held_out,
+            held_out: calibrated.held_out,
             tried,
             cut_short,
             embedding: embedding.report.clone(),
             head: report,
-            ranker: ranker.map(RankerReport::new),
             shortlist: shortlist_report,
         };
-        let mut contents = Contents::of(self.data, preprocessing, combination.calibration)?;
+        let mut contents = Contents::of(self.data, preprocessing, calibrated.calibration)?;
         contents.stats.mean = mean;
         contents.stats.covariance = covariance;
         Model::new(Contents {
@@ -191,9 +185,8 @@ impl Fit<'_> {
             intercept: embedding.intercept,
             spectrum: embedding.spectrum,
             head,
-            ranker: combination.ranker,
             shortlist: shortlist.flatten(),
-            thresholds: combination.thresholds,
+            thresholds: calibrated.thresholds,
             params: json!(params),
             report: json!(report),
             ..contents
@@ -242,27 +235,24 @@ impl Fit<'_> {
         embedding: &Embedding,
         means: Option<&Means>,
         embedder: &Embedder,
-        (h, mut combination, faithful): (Matrix, Combination, bool),
+        (h, mut calibrated, faithful): (Matrix, Calibrated, bool),
         run: &mut Run<'_>,
     ) -> Result<FittedHead> {
         let (params, shape) = (self.params, self.data.shape());
         let decoder = Decoder { labels: &embedding.labels, means, atoms: params.pursued(self.data) };
         let wants_shortlist = params.wants_shortlist(shape.c);
-        let least_squares = params.head == HeadKind::LeastSquares;
-        if least_squares && !params.combines_least_squares(shape, self.tuning) {
+        if params.head == HeadKind::LeastSquares {
             let shortlist = wants_shortlist.then(|| ShortlistRows::all(h.view(), false));
-            return Ok(FittedHead { head: decoder.head(), report: None, combination, shortlist });
+            return Ok(FittedHead { head: decoder.head(), report: None, calibrated, shortlist });
         }
         let held_out = self.held_out_folds();
         let cross_fitted = params.folds > 0 && params.method.fits_labels();
-        let h = if cross_fitted { self.cross_fit(h, embedding, embedder, held_out, run)? } else { h };
+        let h = if cross_fitted { self.cross_fit(h, embedding, embedder, run)? } else { h };
         run.end_stage("cross-fitting");
         let features = self.setting.features.map(|f| RandomFeatures::draw(&f, h.view())).transpose()?;
         let (labels, weights) = (self.data.labels()?, self.data.weights()?);
         let targets = self.targets(&labels, weights.as_deref());
-        // A weight of the ranker that was given needs calibration with it, whatever the search has found.
-        let settled = faithful && params.ranker_weight == 0.0;
-        let ((mut model, report), shortlist) = if settled || params.folds == 0 {
+        let ((mut model, report), shortlist) = if faithful || params.folds == 0 {
             let inputs = Inputs::new(h.view(), features.as_ref());
             let shortlist = wants_shortlist.then(|| ShortlistRows::all(h.view(), cross_fitted));
             (params.fit_head(&self.setting, None, inputs, targets, run)?, shortlist)
@@ -270,64 +260,38 @@ impl Fit<'_> {
             let (out, kept): (Vec<usize>, Vec<usize>) = (0..shape.n).partition(|i| held_out.of(*i) == 0);
             let shortlist = wants_shortlist.then(|| ShortlistRows::some(h.view(), &out, true));
             let out = RowSubset::new(h.view(), &targets, &out);
-            let fitted = if least_squares {
-                drop(h);
-                let weights = Matrix::zeros(shape.c, embedding.labels.cols() + 1);
-                (Logistic { loss: params.head.loss(), weights }, None)
-            } else {
-                let kept = RowSubset::keep(h, &targets, &kept);
-                let inputs = Inputs::new(kept.h.view(), features.as_ref());
-                params.fit_head(
-                    &self.setting,
-                    None,
-                    inputs,
-                    self.targets(&kept.labels, kept.weights.as_deref()),
-                    run,
-                )?
-            };
+            let kept = RowSubset::keep(h, &targets, &kept);
+            let inputs = Inputs::new(kept.h.view(), features.as_ref());
+            let kept_targets = self.targets(&kept.labels, kept.weights.as_deref());
+            let fitted = params.fit_head(&self.setting, None, inputs, kept_targets, run)?;
             let labels = Arc::new(embedding.labels.clone());
             let components = Components {
                 logistic: Some(fitted.0.scores(Inputs::new(out.h.view(), features.as_ref()))),
                 squares: head_scores(&labels.into(), &decoder.head(), &out.h),
             };
-            let is_out = |i: usize| held_out.of(i) == 0;
-            let with_weight = TrainParams { least_squares_weight: combination.least_squares, ..params.clone() };
-            let found = with_weight.fit_combination(self.tuning, self.data, is_out, (components, &out), run)?;
+            let with_weight = TrainParams { least_squares_weight: calibrated.least_squares, ..params.clone() };
+            let found = with_weight.calibrate(self.tuning, &components, &out)?;
             // Of few examples none may have been held out.
-            combination = if found.held_out.examples > 0 {
-                found
-            } else {
-                Combination { least_squares: found.least_squares, ranker: found.ranker, ..combination }
+            calibrated = match found.held_out.examples > 0 {
+                true => found,
+                false => Calibrated { least_squares: found.least_squares, ..calibrated },
             };
             (fitted, shortlist)
         };
-        decoder.add_constants(&mut model, combination.least_squares);
+        decoder.add_constants(&mut model, calibrated.least_squares);
         if let Some(propensity) = params.propensity {
             let propensities = Propensities::new(propensity, &labels.counts(shape.c), shape.n as u64)?;
-            lift(&mut model.weights, &mut combination.thresholds, &propensities, combination.calibration);
+            lift(&mut model.weights, &mut calibrated.thresholds, &propensities, calibrated.calibration);
         }
-        let head = Head::logistic(features, model, &embedding.labels, combination.least_squares);
-        Ok(FittedHead { head, report, combination, shortlist })
+        let head = Head::logistic(features, model, &embedding.labels, calibrated.least_squares);
+        Ok(FittedHead { head, report, calibrated, shortlist })
     }
 
     /// h of the examples from projections that have not seen them.
-    fn cross_fit(
-        &self,
-        h: Matrix,
-        embedding: &Embedding,
-        embedder: &Embedder,
-        held_out: Folds<'_>,
-        run: &mut Run<'_>,
-    ) -> Result<Matrix> {
+    fn cross_fit(&self, h: Matrix, embedding: &Embedding, embedder: &Embedder, run: &mut Run<'_>) -> Result<Matrix> {
         let (labels, params) = (&embedding.labels, &embedder.params);
-        run.within("cross", |run| match self.params.head {
-            // Nothing is trained on h, so only those that fit the combination need one that does not know them.
-            HeadKind::LeastSquares => one_fold(h, (params, self.data, labels), held_out, run),
-            _ => {
-                drop(h);
-                out_of_fold(params, self.data, labels, self.folds(self.params.folds), run)
-            }
-        })
+        drop(h);
+        run.within("cross", |run| out_of_fold(params, self.data, labels, self.folds(self.params.folds), run))
     }
 
     fn folds(&self, count: usize) -> Folds<'_> {
@@ -355,13 +319,18 @@ fn lift(weights: &mut Matrix, thresholds: &mut [f32], propensities: &Propensitie
     for (label, threshold) in thresholds.iter_mut().enumerate() {
         let inverse = propensities.inverse(label as u32);
         weights.row_mut(label)[constant] += inverse.ln() as f32 / calibration.scale;
-        let odds = inverse * f64::from(*threshold) / (1.0 - f64::from(*threshold)).max(f64::MIN_POSITIVE);
-        *threshold = (odds / (1.0 + odds)).min(1.0) as f32;
+        *threshold = lifted(*threshold, inverse);
     }
 }
 
+/// The probability whose odds are so many times larger.
+pub(super) fn lifted(probability: f32, factor: f64) -> f32 {
+    let odds = factor * f64::from(probability) / (1.0 - f64::from(probability)).max(f64::MIN_POSITIVE);
+    (odds / (1.0 + odds)).min(1.0) as f32
+}
+
 /// Mean and covariance of the rows of `h`.
-fn moments(h: MatRef<'_>) -> (Vec<f32>, Matrix) {
+pub(super) fn moments(h: MatRef<'_>) -> (Vec<f32>, Matrix) {
     let (n, k) = (h.rows().max(1) as f64, h.cols());
     let ones = Matrix::from_fn(h.rows(), 1, |_, _| 1.0);
     let (square, sum) = (orth::inner(h, h), orth::inner(ones.view(), h));

@@ -4,20 +4,17 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::search::{MANY_LABELS, MOST_DIMENSIONS, rotations};
-use super::validation::{FEW_EXAMPLES, MOST_DECIDING, MOST_EXAMPLES, MOST_SCORES, PARTS};
+use super::search::{MOST_DIMENSIONS, rotations};
+use super::validation::{MOST_DECIDING, MOST_EXAMPLES, MOST_SCORES, PARTS};
 use crate::data::{Dataset, Examples, Shape, Side};
 use crate::embed::{Embedder, Method};
 use crate::metrics::Propensity;
 use crate::score::head::{Descent, FeatureParams, Kernel, LogisticParams, Loss, Sampled};
-use crate::score::ranker::negatives_per_example;
 use crate::score::shortlist::FROM_LABELS;
 use crate::{Error, Rembrandt, Result};
 
 /// Dimensions to begin with, where nobody says how many.
 const FIRST_K: usize = 256;
-/// Dimensions of a model that is made fast. The ranker knows what they do not hold.
-const FAST_K: usize = 300;
 /// Measurements of compressed sensing for each label of an example and each unit of ln c.
 const MEASUREMENTS: f64 = 5.0;
 /// The real ridge in squared lengths of a mean example, where nobody says otherwise. A ridge of that size makes the
@@ -32,8 +29,6 @@ const SPEED: f64 = 1e11;
 const NO_TIME: Duration = Duration::from_secs(1);
 /// A head on h itself looks at some of the labels at a time where all of them would take this many seconds or more.
 const MOST_SECONDS: f64 = 600.0;
-/// Labels on the list of a feature, at most.
-const LISTED: f64 = 512.0;
 /// A head is out of reach when it takes this many seconds or more even so.
 const OUT_OF_REACH: f64 = 7200.0;
 
@@ -60,13 +55,6 @@ impl HeadKind {
         let params = TrainParams::new(kind).with_defaults(shape);
         let seconds = params.head_work(shape, params.first_k(shape), None) / SPEED;
         Ok(if seconds < OUT_OF_REACH { kind } else { HeadKind::LeastSquares })
-    }
-
-    /// The kind for which nothing needs to be trained on h, where examples are so many that a
-    /// ranker can be fitted beside it; else what is [`suited`](HeadKind::suited).
-    pub fn fast(data: &Dataset) -> Result<HeadKind> {
-        let weighed = data.shape().n > FEW_EXAMPLES && TrainParams::can_rank(data);
-        if weighed { Ok(HeadKind::LeastSquares) } else { HeadKind::suited(data) }
     }
 
     /// What the probabilities of its labels are like.
@@ -120,9 +108,6 @@ pub struct TrainParams {
     pub group_duplicates: bool,
     /// Rank as if every label had been given as often as it applies: those that tend to be forgotten move up.
     pub propensity: Option<Propensity>,
-    /// Weight of the [ranker](crate::score::ranker) in the sum of scores; 0: none.
-    #[serde(default, alias = "evidence")]
-    pub ranker_weight: f32,
     /// With so many labels or more, make [lists](crate::score::shortlist) with which prediction need not look at all of them.
     /// Absent: never.
     #[serde(default)]
@@ -160,14 +145,12 @@ impl TrainParams {
             least_squares_weight: match head {
                 HeadKind::Independent => 4.0,
                 HeadKind::Softmax => 0.0,
-                // Beside a ranker; by themselves they need no factor.
-                HeadKind::LeastSquares => 32.0,
+                HeadKind::LeastSquares => 1.0,
             },
             features: None,
             folds: 3,
             group_duplicates: false,
             propensity: None,
-            ranker_weight: 0.0,
             shortlist: Some(FROM_LABELS),
             label_weights: None,
         }
@@ -182,14 +165,6 @@ impl TrainParams {
         TrainParams { method, embedding, ..defaults }
     }
 
-    /// These parameters where time counts most: 300 dimensions unless others are given, or as many as are of use, and
-    /// random ones where labels are many. It goes with [`HeadKind::fast`] and with a [`Tuning`] that has no time.
-    pub fn fast(self, shape: Shape) -> TrainParams {
-        let k = self.k.unwrap_or_else(|| FAST_K.min(self.most_k(shape)).max(1));
-        let random_fraction = if shape.c / MANY_LABELS >= k { 1.0 } else { self.embedding.random_fraction };
-        TrainParams { k: Some(k), embedding: Rembrandt { random_fraction, ..self.embedding }, ..self }
-    }
-
     /// Checks everything against the data, before any work.
     pub fn check(&self, data: &Dataset) -> Result<()> {
         let shape = data.shape();
@@ -201,20 +176,10 @@ impl TrainParams {
         if !self.least_squares_weight.is_finite() || self.least_squares_weight < 0.0 {
             return Err(Error::parameter("least_squares_weight", "must be a finite number, zero or more"));
         }
-        if !self.ranker_weight.is_finite() || self.ranker_weight < 0.0 {
-            return Err(Error::parameter("ranker_weight", "must be a finite number, zero or more"));
-        }
-        if self.ranker_weight > 0.0 && self.folds == 0 {
-            let reason = "is weighed on examples that the head has not seen, and without folds there are none";
-            return Err(Error::parameter("ranker_weight", reason));
-        }
         let least_squares = self.head == HeadKind::LeastSquares;
         if least_squares && (self.propensity.is_some() || self.features.is_some() || self.label_weights.is_some()) {
             let reason = "least squares has no head that could use propensities, random features or label weights";
             return Err(Error::parameter("head", reason));
-        }
-        if least_squares && self.ranker_weight > 0.0 && self.method != Method::Rembrandt {
-            return Err(Error::parameter("ranker_weight", "is for the heads lr and ilr, or for the method rembrandt"));
         }
         if data.nnz(Side::Y) == 0 {
             return Err(Error::Data("no example has a label: there is nothing to learn".into()));
@@ -278,13 +243,10 @@ impl TrainParams {
         let finding = embedding + product + trial + 4.0 * (scores + head);
         // The final one: E and P; a projection of other examples while h is cross-fitted, weights and what moves them
         // while the head is trained, label-feature pairs while shortlist and ranker are made.
-        let (d, nnz) = (shape.d as f64, data.nnz(Side::X) as f64);
+        let d = shape.d as f64;
         let crossing = 4.0 * 2.0 * n * k + 4.0 * d * (k + 6.0 * self.embedding.panel as f64) + data.bytes() as f64;
         let heading = 4.0 * (2.0 * n * k + scores + head);
-        let hard_negatives = n * (negatives_per_example(shape.n as u64, data.nnz(Side::X)) as f64).min(c);
-        let met = (nnz * data.nnz(Side::Y) as f64 / n.max(1.0)).min(LISTED * d);
-        // One-vs-rest scorers are taken to have as many weights as features met labels, in both of the forms that they go through.
-        let listing = 4.0 * (c * width + scores) + 20.0 * nnz + 26.0 * met + 8.0 * hard_negatives;
+        let listing = 4.0 * (c * width + scores) + 20.0 * data.nnz(Side::X) as f64;
         finding.max(4.0 * (c + d) * k + crossing.max(heading).max(listing)) as u64
     }
 
@@ -308,18 +270,10 @@ impl TrainParams {
         TrainParams { sampled, ..self.clone() }
     }
 
-    /// Whether a ranker can be fitted: it must be possible to hold all features together.
-    pub(super) fn can_rank(data: &Dataset) -> bool {
-        data.nnz(Side::X) <= u64::from(u32::MAX)
-    }
-
     /// Whether nothing is tried: there is no time for it, and what must be known of the head is found out with the final
     /// one, on examples that are kept from it.
     pub(super) fn skips_search(&self, shape: Shape, tuning: &Tuning) -> bool {
-        let kept = match self.head {
-            HeadKind::LeastSquares => self.combines_least_squares(shape, tuning) && shape.n > FEW_EXAMPLES,
-            _ => self.folds > 0 && shape.n > MOST_EXAMPLES,
-        };
+        let kept = self.head != HeadKind::LeastSquares && self.folds > 0 && shape.n > MOST_EXAMPLES;
         tuning.budget.is_zero() && kept
     }
 
@@ -392,9 +346,6 @@ pub struct Tuning {
     /// Choose how much of the least-squares score to add.
     #[serde(alias = "blend")]
     pub least_squares_weight: bool,
-    /// Choose the weight of the ranker, where examples are many.
-    #[serde(alias = "evidence")]
-    pub ranker: bool,
     /// Choose whether there are random features, where none are given.
     pub features: bool,
     /// Choose the bandwidth of random features.
@@ -419,7 +370,6 @@ impl Tuning {
             random_fraction: none,
             strength: none,
             least_squares_weight: none,
-            ranker: none,
             features: none,
             bandwidth: none,
         }
@@ -445,7 +395,6 @@ impl Tuning {
             random_fraction: true,
             strength: true,
             least_squares_weight: true,
-            ranker: true,
             features: true,
             bandwidth: true,
         }

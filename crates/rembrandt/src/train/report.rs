@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::embed;
 use crate::score::head::{FeatureParams, LogisticReport};
-use crate::score::ranker::Ranker;
 use crate::score::shortlist::ShortlistReport;
 
 /// How a training went.
@@ -20,39 +19,9 @@ pub struct TrainReport {
     pub embedding: embed::Report,
     /// The head on h itself; absent for least squares, random features and sampled labels.
     pub head: Option<LogisticReport>,
-    /// The ranker, where there is one.
-    #[serde(default, alias = "evidence", skip_serializing_if = "Option::is_none")]
-    pub ranker: Option<RankerReport>,
     /// How much of all labels prediction must look at; absent where it looks at all of them anyway.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shortlist: Option<ShortlistReport>,
-}
-
-/// The ranker of a model.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RankerReport {
-    /// Its weight in the sum of scores.
-    #[serde(alias = "gain")]
-    pub weight: f32,
-    /// Weight of the associations beside the one-vs-rest scorers.
-    #[serde(alias = "share")]
-    pub association_weight: f32,
-    /// Candidates of an example, at most.
-    #[serde(alias = "nominated")]
-    pub candidates: u32,
-    /// Pairs of a feature and a label, in both matrices together.
-    pub pairs: usize,
-}
-
-impl RankerReport {
-    pub(super) fn new(ranker: &Ranker) -> RankerReport {
-        RankerReport {
-            weight: ranker.weight,
-            association_weight: ranker.association_weight,
-            candidates: ranker.most,
-            pairs: ranker.pairs(),
-        }
-    }
 }
 
 /// Quality on examples that had no part in the fit.

@@ -9,7 +9,7 @@ use super::params::{HeadKind, TrainParams, Tuning};
 use super::report::{HeldOut, Tried};
 use super::search_clock::SearchClock;
 use super::search_outcome::SearchOutcome;
-use super::thresholds::thresholds;
+use super::thresholds;
 use super::validation::{Components, PARTS, Setting, Validation, together};
 use crate::data::{Dataset, Examples};
 use crate::embed::Method;
@@ -413,7 +413,7 @@ impl Search<'_> {
         let Some(scores) = scores else { return Ok(None) };
         let (all, truth) = together(&scores, &trials);
         let calibration = Calibration::fit(params.head.loss(), &all, truth.view());
-        let thresholds = thresholds(&calibration, all, truth.view())?;
+        let thresholds = thresholds::of_scores(&calibration, all, truth.view())?;
         let faithful = trials[0].is_crossed();
         let start = Some(std::mem::replace(&mut trials[0].basis, Matrix::zeros(0, 0)));
         Ok(Some(SearchOutcome {

@@ -6,7 +6,6 @@ use crate::linalg::csr::Csr;
 use crate::linalg::matrix::{MatRef, Matrix};
 use crate::linalg::table::Table;
 use crate::score::head::{Calibration, Head};
-use crate::score::ranker::Ranker;
 use crate::score::scorer::{ScoreParts, Scorer};
 use crate::score::shortlist::{DECIDING, Linear, Shortlist, ShortlistReport, Trial, choose};
 use crate::{Embedding, Result};
@@ -49,7 +48,6 @@ impl ShortlistRows {
         data: &Dataset,
         embedding: &Embedding,
         head: &Head,
-        ranker: Option<&Ranker>,
         calibration: Calibration,
     ) -> Result<Option<(Option<Shortlist>, ShortlistReport)>> {
         if !head.is_linear() || data.nnz(Side::X) > u64::from(u32::MAX) {
@@ -62,7 +60,7 @@ impl ShortlistRows {
             intercept: &embedding.intercept,
             vectors: vectors.view().expect("weights are trained in single precision"),
         };
-        let parts = ScoreParts { labels: &labels, trained: labels.rows(), head, ranker, calibration };
+        let parts = ScoreParts { labels: &labels, trained: labels.rows(), head, ranker: None, calibration };
         let scorer = Scorer::new(parts, None);
         let (x, y) = (data.features()?, data.labels()?);
         let (mut some_x, mut some_y) = (Csr::new(x.view().values.is_none()), Csr::new(true));

@@ -4,12 +4,11 @@ use std::time::Duration;
 
 use super::validation::{Setting, Validation};
 use super::{HeadKind, TrainParams, TrainReport, Tuning};
-use crate::data::{Dataset, Examples, Rows, Shape};
+use crate::data::{Dataset, Rows, Shape};
 use crate::embed::Method;
 use crate::metrics::Propensity;
 use crate::model::{Model, Preprocessing};
 use crate::score::head::{FeatureParams, Folds, Head, Sampled};
-use crate::score::ranker::Ranker;
 use crate::{Error, Result, Run};
 
 const D: usize = 60;
@@ -61,10 +60,6 @@ fn report(model: &Model) -> TrainReport {
 /// The parameters that were chosen.
 fn chosen(model: &Model) -> TrainParams {
     serde_json::from_value(model.params().clone()).unwrap()
-}
-
-fn ranker(model: &Model) -> Option<&Ranker> {
-    model.contents().ranker.as_ref()
 }
 
 /// All of a model, as its file holds it.
@@ -272,40 +267,6 @@ fn the_kind_follows_from_the_labels() {
 }
 
 #[test]
-fn fast_leaves_the_head_out_where_a_ranker_can_be_weighed() {
-    let made = |n: usize| {
-        let mut rows = Rows::new();
-        for i in 0..n {
-            rows.x.push((i % 9) as u32, 1.0);
-            rows.x.end_row();
-            rows.y.push((i % 9) as u32, 1.0);
-            rows.y.end_row();
-        }
-        Dataset::from_rows(&rows, 9, 9).unwrap()
-    };
-    let (few, many) = (made(20_000), made(20_001));
-    assert_eq!(HeadKind::fast(&few).unwrap(), HeadKind::Softmax);
-    assert_eq!(HeadKind::fast(&many).unwrap(), HeadKind::LeastSquares);
-    let shape = |c: usize| Shape { n: 30_000, d: 5000, c };
-    let params = TrainParams::new(HeadKind::LeastSquares);
-    let chosen = |params: TrainParams| (params.k, params.embedding.random_fraction);
-    assert_eq!(chosen(params.clone().fast(shape(1199))), (Some(300), 0.0));
-    assert_eq!(chosen(params.clone().fast(shape(1200))), (Some(300), 1.0));
-    assert_eq!(chosen(params.clone().fast(shape(100))), (Some(100), 0.0));
-    assert_eq!(chosen(TrainParams { k: Some(25), ..params }.fast(shape(100))), (Some(25), 1.0));
-    // Two dimensions cannot tell nine labels apart, and what the features say can.
-    let params = TrainParams { k: Some(2), ..TrainParams::new(HeadKind::LeastSquares) }.fast(many.shape());
-    assert_eq!(params.embedding.random_fraction, 1.0);
-    let trained = fit(&params, &many, &Tuning::within(Duration::ZERO));
-    let (ranker, report) = (ranker(&trained).unwrap(), report(&trained));
-    assert_eq!(report.held_out.p1, 1.0);
-    let told = report.ranker.unwrap();
-    let expected = (ranker.weight, ranker.association_weight, ranker.most, ranker.pairs());
-    assert_eq!((told.weight, told.association_weight, told.candidates, told.pairs), expected);
-    assert!(told.weight > 0.0 && told.candidates > 0 && report.tried.is_empty());
-}
-
-#[test]
 fn propensities_lift_rare_labels() {
     // Label 0 is on nearly all examples, label 1 on few.
     let mut skewed = Rows::new();
@@ -404,49 +365,5 @@ fn many_labels_get_lists_and_few_do_not() {
         let weights = |model: &Model| model.head().weights().map(|weights| weights.bytes().to_vec());
         assert_eq!(weights(&trained), weights(&plain));
         assert_eq!(trained.labels().bytes(), plain.labels().bytes());
-    }
-}
-
-/// With two dimensions for all labels, each told by features of its own, a ranker is what is left to go by.
-#[test]
-fn a_ranker_is_added_where_it_helps() {
-    let params = TrainParams { k: Some(2), ridge: Some(1.0), ..TrainParams::new(HeadKind::Independent) };
-    let many = data(20_500);
-    let tuning = Tuning { ranker: true, ..Tuning::off() };
-    let (with, without) = (fit(&params, &many, &tuning), fit(&params, &many, &Tuning::off()));
-    assert!(ranker(&without).is_none() && chosen(&without).ranker_weight == 0.0);
-    let found = ranker(&with).unwrap();
-    assert!(found.weight > 0.0 && found.weight == chosen(&with).ranker_weight);
-    // The features of a label say more of it than of others, and noise says little.
-    let says = |feature, label| found.contribution(feature, label);
-    assert!(says(0, 0) > 2.0 * says(0, 3).max(says(2 * C, 0)));
-
-    // A head of least squares has a use for it too.
-    let squares = TrainParams { head: HeadKind::LeastSquares, ..params.clone() };
-    let (with, without) = (fit(&squares, &many, &tuning), fit(&squares, &many, &Tuning::off()));
-    assert!(ranker(&with).is_some_and(|ranker| ranker.weight > 0.0) && ranker(&without).is_none());
-    let (with, without) = (report(&with).held_out, report(&without).held_out);
-    assert!(with.p1 > without.p1 + 0.1, "{with:?}");
-
-    let given = fit(&TrainParams { ranker_weight: 3.0, ..squares }, &data(400), &Tuning::off());
-    let (least_squares, Head::Linear { weights }) = (chosen(&given).least_squares_weight, given.head()) else {
-        panic!("{given:?}")
-    };
-    assert!(least_squares > 0.0, "least squares are left out");
-    for label in 0..C {
-        let (weights, embedding) = (weights.row(label), given.labels().row(label));
-        let pairs = weights.iter().zip(embedding.iter().chain([&0.0]));
-        pairs.for_each(|(w, e)| assert!((w - least_squares * e).abs() <= 1e-6 * (1.0 + e.abs()), "{w} for {e}"));
-    }
-
-    // A weight that was given is taken, with few examples too, and other methods get none by themselves.
-    let given = TrainParams { ranker_weight: 3.0, ..params.clone() };
-    assert_eq!(ranker(&fit(&given, &data(400), &Tuning::off())).unwrap().weight, 3.0);
-    let other = TrainParams { method: Method::Cs, ..params.clone() };
-    assert!(ranker(&fit(&other, &data(400), &tuning)).is_none());
-    let plain = TrainParams { method: Method::Plst, head: HeadKind::LeastSquares, ..given.clone() };
-    for bad in [TrainParams { ranker_weight: f32::NAN, ..params.clone() }, TrainParams { folds: 0, ..given }, plain] {
-        let error = try_fit(&bad, &data(400), &Tuning::off()).unwrap_err().to_string();
-        assert!(error.starts_with("ranker_weight: "), "{error}");
     }
 }

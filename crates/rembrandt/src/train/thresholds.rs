@@ -10,14 +10,14 @@ use crate::metrics::{DEFAULT_THRESHOLD, best_f1_thresholds_on, rank};
 use crate::score::head::Calibration;
 
 /// Labels of an example that may be predicted, at most.
-const CANDIDATES: usize = 50;
+pub(super) const CANDIDATES: usize = 50;
 /// The share of examples that have few enough likely labels for these.
 const USUAL: f64 = 0.95;
 /// True examples that a threshold of its own takes.
 const ENOUGH: usize = 20;
 
 /// A threshold for each label, from scores of all labels and the true ones.
-pub(super) fn thresholds(calibration: &Calibration, mut scores: Matrix, truth: CsrRef<'_>) -> Result<Vec<f32>> {
+pub(super) fn of_scores(calibration: &Calibration, mut scores: Matrix, truth: CsrRef<'_>) -> Result<Vec<f32>> {
     let c = scores.cols();
     let mut probabilities = Csr::new(false);
     // What is below the candidates of an example is not looked at, so no threshold may be so low that it would often
@@ -32,6 +32,17 @@ pub(super) fn thresholds(calibration: &Calibration, mut scores: Matrix, truth: C
         best.iter().for_each(|label| probabilities.push(*label, calibration.probability(row[*label as usize])));
         probabilities.end_row();
     }
+    of_probabilities(&probabilities, last, truth, c)
+}
+
+/// A threshold for each label, from the most probable labels of examples, the least probability among these for examples
+/// that have more, and the true ones.
+pub(super) fn of_probabilities(
+    probabilities: &Csr,
+    mut last: Vec<f32>,
+    truth: CsrRef<'_>,
+    c: usize,
+) -> Result<Vec<f32>> {
     last.sort_unstable_by(f32::total_cmp);
     let floor = last.get((USUAL * last.len() as f64) as usize).copied().unwrap_or(0.0);
     let mut counts = vec![0; c];
@@ -85,7 +96,7 @@ mod tests {
             truth.end_row();
         }
         let sigmoid = |t: f32| 1.0 / (1.0 + (-t).exp());
-        let found = thresholds(&Calibration::identity(Loss::Independent), scores, truth.view()).unwrap();
+        let found = of_scores(&Calibration::identity(Loss::Independent), scores, truth.view()).unwrap();
         assert_eq!(found[..2], [sigmoid(2.0), sigmoid(0.0)]);
         // All of labels 0 and 1 and none of label 2: 100 right of 100, 103 true.
         assert_eq!(found[2], sigmoid(0.0));
@@ -102,7 +113,7 @@ mod tests {
             truth.end_row();
         }
         let calibration = Calibration::identity(Loss::Independent);
-        let found = thresholds(&calibration, scores.clone(), truth.view()).unwrap();
+        let found = of_scores(&calibration, scores.clone(), truth.view()).unwrap();
         let reached = |(s, t): (&f32, &f32)| calibration.probability(*s) >= *t;
         let predicted = |i: usize| scores.row(i).iter().zip(&found).filter(|pair| reached(*pair)).count();
         let too_many = (0..n).filter(|i| predicted(*i) > CANDIDATES).count();
@@ -124,13 +135,13 @@ mod tests {
             truth.end_row();
         }
         let calibration = Calibration::identity(Loss::Independent);
-        let found = thresholds(&calibration, scores, truth.view()).unwrap();
+        let found = of_scores(&calibration, scores, truth.view()).unwrap();
         assert!(found.iter().all(|t| *t <= calibration.probability(1.0)), "{found:?}");
     }
 
     #[test]
     fn nothing_to_learn_from_gives_the_default() {
-        let found = thresholds(&Calibration::identity(Loss::Softmax), Matrix::zeros(0, 4), Csr::new(true).view());
+        let found = of_scores(&Calibration::identity(Loss::Softmax), Matrix::zeros(0, 4), Csr::new(true).view());
         assert_eq!(found.unwrap(), [DEFAULT_THRESHOLD; 4]);
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::params::{HeadKind, TrainParams, Tuning};
+use super::ranker::RankerParams;
 use crate::data::featurizer::{FeaturizerParams, SparseCounts};
 use crate::data::{Dataset, Examples, Texts};
 use crate::embed::Method;
@@ -238,12 +239,20 @@ impl<'a> Trainer<'a> {
             let report = json!({"trees": trees.summary()});
             return Model::from_trees(trees, data, preprocessing, json!(params), report);
         }
-        // Whatever asks for one of the paper's systems, or for a search, gets that and nothing beside it.
-        let named = self.head.is_some() || self.method != Method::Rembrandt || self.propensity.is_some();
-        let default = !named && self.tune.is_none();
+        // Whatever asks for one of the paper's systems, or for a search among them, gets that.
+        if self.head.is_none() && self.method == Method::Rembrandt && self.tune.is_none() {
+            let mut params = RankerParams {
+                k: self.k,
+                ridge: self.ridge,
+                group_duplicates: self.group_duplicates,
+                propensity: self.propensity,
+                ..RankerParams::default()
+            };
+            params.embedding.seed = self.seed.unwrap_or(params.embedding.seed);
+            return params.fit(data, preprocessing, &mut run);
+        }
         let head = match self.head.or(self.method.decodes().then_some(HeadKind::LeastSquares)) {
             Some(head) => head,
-            None if default => HeadKind::fast(data)?,
             None => HeadKind::suited(data)?,
         };
         let mut params = TrainParams::for_method(self.method, head);
@@ -254,12 +263,9 @@ impl<'a> Trainer<'a> {
             params.embedding.seed = seed;
             params.descent.seed = seed;
         }
-        if default {
-            params = params.fast(data.shape());
-        }
         let tuning = match self.tune {
             Some(time) => Tuning { k: self.k.is_none(), ridge: self.ridge.is_none(), ..Tuning::within(time) },
-            None => Tuning { least_squares_weight: default, ranker: default, ..Tuning::off() },
+            None => Tuning::off(),
         };
         params.fit(data, preprocessing, &tuning, &mut run)
     }

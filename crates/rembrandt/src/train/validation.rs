@@ -12,11 +12,9 @@ use crate::embed::{Embedder, Means};
 use crate::io::checkpoint::{Load, Reader, Store, Writer};
 use crate::linalg::csr::{Csr, CsrRef};
 use crate::linalg::matrix::Matrix;
-use crate::linalg::topk::TopK;
 use crate::metrics::{precision_at, rank};
 use crate::score::head::{Decoder, FeatureParams, Folds, Inputs, RandomFeatures, Targets, add_intercept, out_of_fold};
-use crate::score::ranker::Candidates;
-use crate::score::scorer::{add_least_squares, head_scores, with_ranker};
+use crate::score::scorer::{add_least_squares, head_scores};
 use crate::{Rembrandt, Result, Run};
 use rayon::prelude::*;
 
@@ -304,53 +302,23 @@ impl Components {
         weights: Option<&[f32]>,
         weights_of_least_squares: &[f32],
     ) -> Vec<HeldOut> {
-        self.precision_beside((&[Vec::new()], &[0.0]), labels, weights, weights_of_least_squares)
-    }
-
-    /// Precision for some weights of the least-squares score and of the ranker, with each of some scores of the
-    /// candidates: the same labels with other weights of the associations.
-    pub fn precision_beside(
-        &self,
-        (ranked, ranker_weights): (&[Vec<Candidates>], &[f32]),
-        labels: CsrRef<'_>,
-        weights: Option<&[f32]>,
-        weights_of_least_squares: &[f32],
-    ) -> Vec<HeldOut> {
         let n = self.squares.rows();
         let each = |i: usize| {
             let weight = weights.map_or(1.0, |w| f64::from(w[i]));
             let (truth, _) = labels.row(i);
-            let ranked: Vec<&[(u32, f32)]> = ranked.iter().map(|s| s.get(i).map_or(&[][..], Vec::as_slice)).collect();
             let mut row = vec![0.0; self.squares.cols()];
-            let mut found = vec![[0.0; 3]; ranked.len() * ranker_weights.len() * weights_of_least_squares.len()];
-            for (b, least_squares_weight) in weights_of_least_squares.iter().enumerate() {
+            let one = |least_squares_weight: &f32| {
                 self.combine_row(i, *least_squares_weight, &mut row);
-                // The weight of the ranker moves candidates only, so all others are ranked once.
-                let take = |(label, _): &(u32, f32)| std::mem::replace(&mut row[*label as usize], f32::NEG_INFINITY);
-                let moved: Vec<f32> = ranked[0].iter().map(take).collect();
-                let others = rank(&row, 5).into_iter().map(|label| (label, row[label as usize]));
-                let others: Vec<(u32, f32)> = others.filter(|(_, score)| *score > f32::NEG_INFINITY).collect();
-                let added = ranked
-                    .iter()
-                    .flat_map(|ranked| ranker_weights.iter().map(|ranker_weight| (*ranked, *ranker_weight)));
-                for (at, (ranked, ranker_weight)) in added.enumerate() {
-                    let mut best = TopK::new(5);
-                    others.iter().for_each(|(label, score)| best.offer(*label, *score));
-                    ranked.iter().zip(&moved).for_each(|((label, ranked), score)| {
-                        best.offer(*label, with_ranker(*score, ranker_weight, *ranked))
-                    });
-                    let ranked: Vec<u32> = best.into_ranked().map(|(label, _)| label).collect();
-                    found[at * weights_of_least_squares.len() + b] =
-                        [1, 3, 5].map(|k| weight * precision_at(truth, &ranked, k));
-                }
-            }
-            found
+                let ranked = rank(&row, 5);
+                [1, 3, 5].map(|k| weight * precision_at(truth, &ranked, k))
+            };
+            weights_of_least_squares.iter().map(one).collect()
         };
         let each: Vec<Vec<[f64; 3]>> = (0..n).into_par_iter().map(each).collect();
         let total = weights.map_or(n as f64, |w| w.iter().map(|w| f64::from(*w)).sum());
         let mean = |at: usize, j: usize| each.iter().map(|row| row[at][j]).sum::<f64>() / total.max(f64::MIN_POSITIVE);
         let held_out = |at: usize| HeldOut { examples: n as u64, p1: mean(at, 0), p3: mean(at, 1), p5: mean(at, 2) };
-        (0..ranked.len() * ranker_weights.len() * weights_of_least_squares.len()).map(held_out).collect()
+        (0..weights_of_least_squares.len()).map(held_out).collect()
     }
 
     fn combine_row(&self, i: usize, least_squares_weight: f32, out: &mut [f32]) {

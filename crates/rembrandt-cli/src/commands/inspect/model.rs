@@ -6,7 +6,7 @@ use rembrandt::linalg::table::Precision;
 use rembrandt::model::{Model, Names, Preprocessing};
 use rembrandt::score::head::{Head, Loss};
 use rembrandt::score::shortlist::ShortlistReport;
-use rembrandt::train::{TrainParams, TrainReport};
+use rembrandt::train::{RankerReport, TrainParams, TrainReport};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -80,9 +80,11 @@ fn text(model: &Model, bytes: u64) -> String {
     if let Some(report) = model.report().get("shortlist") {
         rows.extend(ShortlistReport::deserialize(report).ok().as_ref().map(train::shortlist));
     }
+    if let Ok(report) = RankerReport::deserialize(model.report()) {
+        rows.extend(train::ranker(&report));
+    }
     if let Ok(report) = report {
         rows.push(("held out", train::estimate(&report.held_out)));
-        rows.extend(report.ranker.as_ref().map(train::ranker));
         rows.extend(train::tried(&report.tried));
         if report.cut_short {
             rows.push(("tuning", "cut short by its budget".to_owned()));

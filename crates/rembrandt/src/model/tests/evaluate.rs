@@ -42,7 +42,7 @@ fn a_file_is_evaluated_like_the_data_that_it_holds() {
     let (rows, dir) = (labelled(5000), tempfile::tempdir().unwrap());
     let (data, path) = (Dataset::from_rows(&rows, 30, 12).unwrap(), dir.path().join("test.txt"));
     written(&rows, &path);
-    for kind in ["least-squares", "softmax", "ilr+ranker", "random-features"] {
+    for kind in ["least-squares", "softmax", "ranker", "random-features"] {
         let model = numbered(kind);
         for options in [
             EvaluationOptions { bootstrap: 20, ..EvaluationOptions::default() },

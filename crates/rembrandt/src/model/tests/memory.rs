@@ -61,8 +61,7 @@ fn a_model_in_memory_is_that_of_its_file() {
 
 #[test]
 fn labels_and_lists_that_come_later_need_no_file() {
-    for (kind, precision) in ["ilr", "softmax", "ilr+ranker"].into_iter().flat_map(|kind| PRECISIONS.map(|p| (kind, p)))
-    {
+    for (kind, precision) in ["ilr", "softmax"].into_iter().flat_map(|kind| PRECISIONS.map(|p| (kind, p))) {
         let (memory, saved) = (model(&parts(kind, 300), precision), save(&parts(kind, 300), precision));
         let grown = |model: &Model| {
             let model = model.add_label("new", &rows(examples(9, 3).view(), 0, 4)).unwrap();
@@ -170,6 +169,10 @@ fn scores_become_the_probabilities_of_predictions() {
         let found = model.predict(&x, 700).unwrap();
         for i in (0..300).filter(|i| i % 10 != 9) {
             let mut applied = scores.row(i).to_vec();
+            if kind == "ranker-softmax" {
+                // All labels that are no candidates together have a score of 0.
+                applied.push(0.0);
+            }
             calibration.apply(&mut applied);
             for (label, p) in found.row(i) {
                 let (score, expected) = (applied[label as usize], calibration.probability(applied[label as usize]));

@@ -23,7 +23,8 @@ use crate::linalg::csr::{Csr, CsrRef};
 use crate::linalg::matrix::Matrix;
 use crate::linalg::table::{Precision, Table};
 use crate::score::head::{Calibration, Head, Logistic, Loss, RandomFeatures};
-use crate::score::ranker::{Ranker, RankerData};
+use crate::score::ranker::{Combination, FeatureLabelMatrix, Proposals, Ranker, log_counts};
+use half::bf16;
 
 /// Numbers from −1 to 1.
 pub fn random(seed: u64) -> impl FnMut() -> f32 {
@@ -41,28 +42,39 @@ pub const KINDS: [&str; 8] = [
     "ilr",
     "softmax",
     "random-features",
-    "ilr+ranker",
-    "random-features+ranker",
+    "ranker",
+    "ranker-softmax",
 ];
 
-/// What 30 features say of `c` labels, on made-up examples.
-fn ranker(c: usize) -> Ranker {
-    let all = examples(400, 11);
-    let (mut x, mut y) = (Csr::new(false), Csr::new(true));
-    for i in 0..all.rows() {
-        all.view().entries(i).filter(|(id, _)| *id < 30).for_each(|(id, value)| x.push(id as u32, value));
-        x.end_row();
-        y.push((i * 7 % c) as u32, 1.0);
-        y.end_row();
+/// A ranker for 30 features and `c` labels that all are candidates.
+fn ranker(c: usize, counts: &[u64]) -> Ranker {
+    let mut draw = random(c as u64 + 3);
+    let mut matrix = |least: f32| {
+        let lists = (0..30).map(|f| {
+            let labels = (0..c as u32).filter(|l| !(f + *l as usize).is_multiple_of(3)).collect::<Vec<_>>();
+            labels.into_iter().map(|l| (l, bf16::from_f32(draw().max(least)))).collect()
+        });
+        FeatureLabelMatrix::from_lists(lists.collect())
+    };
+    let combination =
+        Combination { intercept: -1.0, one_vs_rest: 2.0, association: 0.3, embedding: 0.5, log_count: 0.1 };
+    Ranker {
+        proposals: Proposals { by_words: 7, by_embedding: 1000 },
+        combination,
+        associations: matrix(0.01),
+        one_vs_rest: matrix(-1.0),
+        log_counts: log_counts(counts),
+        offsets: Vec::new(),
     }
-    let seen = RankerData { x: x.view(), y: y.view(), weights: None, d: 30, c };
-    Ranker { weight: 1.5, ..Ranker::fit(seen, &mut Run::default()).unwrap() }
 }
 
 /// A model with `c` labels, 30 features and 5 dimensions.
 pub fn parts(kind: &str, c: usize) -> Contents {
-    if let Some(kind) = kind.strip_suffix("+ranker") {
-        return Contents { ranker: Some(ranker(c)), ..parts(kind, c) };
+    if kind.starts_with("ranker") {
+        let parts = parts("least-squares", c);
+        let loss = if kind == "ranker" { Loss::Independent } else { Loss::Softmax };
+        let ranker = Some(ranker(c, &parts.stats.counts));
+        return Contents { ranker, calibration: Calibration::identity(loss), ..parts };
     }
     let (d, k, f) = (30, 5, 12);
     let mut draw = random(c as u64 + 7);

@@ -35,7 +35,7 @@ fn predict(model: &Model, search: Search, top: usize) -> Predictions {
     predictor.predict(examples(300, 8).view()).unwrap()
 }
 
-const LINEAR: [&str; 5] = ["least-squares", "least-squares-softmax", "ilr", "softmax", "ilr+ranker"];
+const LINEAR: [&str; 4] = ["least-squares", "least-squares-softmax", "ilr", "softmax"];
 
 #[test]
 fn lists_change_nothing_where_all_labels_are_scored() {
@@ -178,16 +178,15 @@ fn damaged_lists_are_refused() {
 
 #[test]
 fn a_damaged_ranker_is_refused() {
-    let saved = save(&parts("ilr+ranker", 50), Precision::F32);
+    let saved = save(&parts("ranker", 50), Precision::F32);
     let path = saved.dir.path().join("bad");
-    let wrong: [(&str, usize, &[u8]); 7] = [
-        ("evidence_starts", 8, &[255; 8]),
-        ("evidence_labels", 0, &[255; 4]),
-        ("evidence_weights", 0, &[0x80, 0x7f]),
-        ("separator_starts", 8, &[255; 8]),
-        ("separator_labels", 0, &[255; 4]),
-        ("separator_weights", 0, &[0x80, 0x7f]),
-        ("evidence_constants", 0, &[0, 0, 0x80, 0x7f]),
+    let wrong: [(&str, usize, &[u8]); 6] = [
+        ("association_starts", 8, &[255; 8]),
+        ("association_labels", 0, &[255; 4]),
+        ("association_weights", 0, &[0x80, 0x7f]),
+        ("one_vs_rest_starts", 8, &[255; 8]),
+        ("one_vs_rest_labels", 0, &[255; 4]),
+        ("one_vs_rest_weights", 0, &[0x80, 0x7f]),
     ];
     for (name, from, with) in wrong {
         let at = place(&saved, name) + from;
@@ -195,13 +194,12 @@ fn a_damaged_ranker_is_refused() {
         let message = refusal(&path, &bytes);
         assert!(message.starts_with("is damaged (") && message.contains("its ranker"), "{name}: {message}");
     }
-    // As files of version 3 say it, whose ranker was of another kind.
-    let old = Contents { ranker: Some(Ranker { most: 0, ..ranker(50) }), ..parts("ilr", 50) };
-    model(&old, Precision::F32).save(&path).unwrap();
-    let message = Model::open(&path).unwrap_err().to_string();
-    assert!(message.contains("ranker of format version 3"), "{message}");
-    for kind in ["least-squares", "pursuit"] {
-        let useless = Contents { ranker: Some(ranker(50)), ..parts(kind, 50) };
+    let good = parts("ranker", 50);
+    for kind in ["ilr", "pursuit"] {
+        let useless = Contents { ranker: good.ranker.clone(), ..parts(kind, 50) };
         assert!(Model::new(useless).unwrap_err().to_string().starts_with("ranker: does not fit"), "{kind}");
     }
+    let mut none = good.clone();
+    none.ranker.as_mut().unwrap().proposals = Proposals { by_words: 0, by_embedding: 0 };
+    assert!(Model::new(none).unwrap_err().to_string().starts_with("ranker: does not fit"));
 }

@@ -63,21 +63,6 @@ pub fn out_of_fold(
     Ok(h)
 }
 
-/// The same for the examples of the first fold alone; `h` has the others.
-pub(crate) fn one_fold(
-    mut h: Matrix,
-    (params, data, labels): (&Rembrandt, &Dataset, &Matrix),
-    folds: Folds<'_>,
-    run: &mut Run<'_>,
-) -> Result<Matrix> {
-    folds.check(h.rows(), 0..1)?;
-    let own = run.checkpoint("fold-0", |run| of_fold(params, data, labels, folds, 0, run))?;
-    for (at, i) in (0..h.rows()).filter(|i| folds.of(*i) == 0).enumerate() {
-        h.row_mut(i).copy_from_slice(own.row(at));
-    }
-    Ok(h)
-}
-
 /// h of the examples of one fold.
 fn of_fold(
     params: &Rembrandt,

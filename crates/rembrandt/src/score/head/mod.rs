@@ -37,7 +37,6 @@ mod second_moments;
 
 pub use calibrate::Calibration;
 pub(crate) use calibrate::platt;
-pub(crate) use crossfit::one_fold;
 pub use crossfit::{Folds, out_of_fold};
 pub(crate) use decode::Decoder;
 pub use descent::Descent;

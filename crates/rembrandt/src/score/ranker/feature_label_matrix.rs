@@ -1,19 +1,13 @@
 //! [`FeatureLabelMatrix`]: a number for pairs of a feature and a label, sparse, by features.
 
-use std::io;
 use std::ops::Range;
 
 use half::bf16;
 use rayon::prelude::*;
 
-use crate::io::checkpoint::{Load, Reader, Store, Writer};
 use crate::linalg::buffer::Buffer;
-use crate::linalg::kernels::dots::Number;
-use crate::linalg::sparse_accumulator::SparseAccumulator;
-use crate::linalg::topk::TopK;
+use crate::linalg::kernels::dots::{Number, narrow};
 
-/// A list that is so many times longer than the labels to be found in it is searched for each of them.
-const LONG: usize = 16;
 /// Features, and pairs, that one task checks.
 const FEATURES: usize = 1 << 10;
 const PAIRS: usize = 1 << 16;
@@ -27,19 +21,6 @@ pub(crate) struct FeatureLabelMatrix {
     pub labels: Buffer<u32>,
     /// What it says of each: the bits of a bfloat16.
     pub weights: Buffer<bf16>,
-}
-
-impl Store for FeatureLabelMatrix {
-    fn store(&self, out: &mut Writer<'_>) -> io::Result<()> {
-        (&self.starts[..], &self.labels[..], &self.weights[..]).store(out)
-    }
-}
-
-impl Load for FeatureLabelMatrix {
-    fn load(from: &mut Reader) -> io::Result<FeatureLabelMatrix> {
-        let (starts, labels, weights): (Vec<u64>, Vec<u32>, Vec<bf16>) = Load::load(from)?;
-        Ok(FeatureLabelMatrix { starts: starts.into(), labels: labels.into(), weights: weights.into() })
-    }
 }
 
 impl FeatureLabelMatrix {
@@ -76,59 +57,35 @@ impl FeatureLabelMatrix {
         found.map_or(0.0, |at| self.weights[places.start + at].widen())
     }
 
-    /// The labels of which the features of an example together say most, `most` of them, ascending, with what they say;
-    /// labels of which they say nothing, or no, and `own` labels, ascending, are left out.
-    pub fn leading(
-        &self,
-        (ids, values): (&[u32], Option<&[f32]>),
-        most: usize,
-        own: &[u32],
-        sums: &mut SparseAccumulator,
-    ) -> Vec<(u32, f32)> {
-        sums.clear(ids.iter().map(|feature| self.places(*feature as usize).len()).sum());
-        for (at, feature) in ids.iter().enumerate() {
-            let value = values.map_or(1.0, |values| values[at]);
-            let places = self.places(*feature as usize);
-            let pairs = self.labels[places.clone()].iter().zip(&self.weights[places]);
-            pairs.for_each(|(label, weight)| sums.add(*label, value * weight.widen()));
+    /// A matrix of the labels of each feature, ascending, with their weights.
+    pub fn from_lists(lists: Vec<Vec<(u32, bf16)>>) -> FeatureLabelMatrix {
+        let pairs = lists.iter().map(Vec::len).sum();
+        let (mut labels, mut weights) = (Vec::with_capacity(pairs), Vec::with_capacity(pairs));
+        let mut starts = vec![0];
+        for list in lists {
+            labels.extend(list.iter().map(|(label, _)| *label));
+            weights.extend(list.iter().map(|(_, weight)| *weight));
+            starts.push(labels.len() as u64);
         }
-        let mut best = TopK::new(most);
-        let useful = sums.iter().filter(|(label, sum)| *sum > 0.0 && own.binary_search(label).is_err());
-        useful.for_each(|(label, sum)| best.offer(label, sum));
-        let mut leading: Vec<(u32, f32)> = best.into_ranked().collect();
-        leading.sort_unstable_by_key(|(label, _)| *label);
-        // Whoever looks for them had room for twice as many.
-        leading.shrink_to_fit();
-        leading
+        FeatureLabelMatrix { starts: starts.into(), labels: labels.into(), weights: weights.into() }
     }
 
-    /// What the features of an example together say of each of some labels.
-    pub fn sums(
-        &self,
-        (ids, values): (&[u32], Option<&[f32]>),
-        labels: &[(u32, f32)],
-        sums: &mut SparseAccumulator,
-    ) -> Vec<f32> {
-        sums.clear(labels.len());
-        labels.iter().for_each(|(label, _)| sums.add(*label, 0.0));
-        for (at, feature) in ids.iter().enumerate() {
-            let value = values.map_or(1.0, |values| values[at]);
-            let places = self.places(*feature as usize);
-            let (ranked, weights) = (&self.labels[places.clone()], &self.weights[places]);
-            if ranked.len() > LONG * labels.len() {
-                for (label, _) in labels {
-                    if let Ok(at) = ranked.binary_search(label) {
-                        sums.add(*label, value * weights[at].widen());
-                    }
-                }
-                continue;
-            }
-            for (label, weight) in ranked.iter().zip(weights) {
-                if let Some(sum) = sums.find(*label) {
-                    *sum += value * weight.widen();
-                }
+    /// A matrix of the features of each label, with their weights.
+    pub fn of_labels(lists: Vec<Vec<(u32, f32)>>, d: usize) -> FeatureLabelMatrix {
+        let mut starts = vec![0; d + 1];
+        lists.iter().flatten().for_each(|(feature, _)| starts[*feature as usize + 1] += 1);
+        (0..d).for_each(|f| starts[f + 1] += starts[f]);
+        let pairs = starts[d] as usize;
+        let (mut labels, mut weights) = (vec![0; pairs], vec![bf16::ZERO; pairs]);
+        let mut next = starts.clone();
+        // Labels come in their order, so those of a feature ascend.
+        for (label, list) in (0u32..).zip(lists) {
+            for (feature, weight) in list {
+                let at = &mut next[feature as usize];
+                (labels[*at as usize], weights[*at as usize]) = (label, narrow(weight));
+                *at += 1;
             }
         }
-        labels.iter().map(|(label, _)| sums.find(*label).map_or(0.0, |sum| *sum)).collect()
+        FeatureLabelMatrix { starts: starts.into(), labels: labels.into(), weights: weights.into() }
     }
 }

@@ -1,125 +1,92 @@
-//! The ranker: one sparse linear scorer per label, asked about the candidates of an example.
-//!
-//! A few hundred dimensions cannot keep tens of thousands of labels apart where each is told by words of its own, as in
-//! titles of books. So the embedding is complemented by two sparse feature × label matrices.
-//!
-//! The *association table* proposes candidates. With X and Y of the training examples,
+//! [`Ranker`]: the embedding and the words propose labels, a sparse linear scorer of each label ranks them, and a few
+//! weights make a probability of it.
 //!
 //! ```text
-//! a(f, l) = ( Σᵢ xᵢf yᵢl / (Σᵢ xᵢf² + ρ) )^p        a(x, l) = Σ over the features f of x_f a(f, l)
+//! candidates(x)   the best labels by x·T and, where a scan of all labels is cheap, by E·h(x)
+//! log-odds(l)  =  a  +  b·(wₗ·x)  +  c·ln (x·T)ₗ  +  d·eₗ·h(x)  +  e·ln (1 + nₗ)
 //! ```
 //!
-//! In brackets is the regression of the label on this feature alone; ρ, the mean over features of Σᵢ xᵢf², shrinks rare
-//! features. The exponent p is ½ for short texts and larger for long ones (`exponent.rs`). Every feature keeps its
-//! strongest labels, and the candidates of an example are the labels with the largest a(x, l).
-//!
-//! *One-vs-rest* scorers w·x + b rank the candidates. Each label is trained on its own examples against hard negatives:
-//! the examples that propose it without having it (`one_vs_rest.rs`). A scorer has seen no other examples, so it is
-//! asked about candidates only:
-//!
-//! ```text
-//! score(l) ← score(l) + weight · (1 + w·x + b + association_weight · a(x, l))        for candidates l
-//! ```
-//!
-//! The hinge loss puts rejected labels at −1, so the 1 makes a rejected candidate equal to a label that is no candidate.
-//! Both weights are fitted on held-out examples and may be 0.
+//! Rows x have length 1. T is the association table, T[f, l] the share of the weight of a feature f that lies in examples
+//! of the label l; wₗ is trained on the examples of l against those that propose it without having it; nₗ is the number of
+//! training examples. The weights a to e are fitted on examples that had no part in T, E and w, so that what comes out is
+//! a probability. Every label has these log-odds: candidates only say which of them are worth computing.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `feature_label_matrix` | a sparse feature × label matrix, and the labels that it scores highest for an example |
-//! | `association` | the association table, and the fit of both matrices |
-//! | `exponent` | the choice of p |
-//! | `one_vs_rest` | the scorers, by dual coordinate descent |
+//! | `feature_label_matrix` | T and w: numbers for pairs of a feature and a label, by features |
+//! | `association` | the fit of T |
+//! | `candidates` | [`Proposer`]: the labels that an example could have |
+//! | `one_vs_rest` | the fit of w: dual coordinate descent |
+//! | `combination` | the fit of a to e |
+//! | `fit` | all of it, on divided examples |
 
-mod association;
-mod exponent;
+pub(crate) mod association;
+pub(crate) mod candidates;
+pub(crate) mod combination;
 mod feature_label_matrix;
+pub(crate) mod fit;
 mod one_vs_rest;
-#[cfg(test)]
-mod tests;
 
-use std::io;
-
-use rayon::prelude::*;
-
-use crate::io::checkpoint::{Load, Reader, Store, Writer};
-use crate::linalg::buffer::Buffer;
-use crate::linalg::csr::CsrRef;
-use crate::linalg::sparse_accumulator::SparseAccumulator;
-
+pub use combination::{Combination, Views};
 pub(crate) use feature_label_matrix::FeatureLabelMatrix;
-pub(crate) use one_vs_rest::negatives_per_example;
 
-/// Examples that a ranker is fitted to.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RankerData<'a> {
-    /// Features and labels.
-    pub x: CsrRef<'a>,
-    pub y: CsrRef<'a>,
-    /// Weights of the examples; those of weight 0 are left out.
-    pub weights: Option<&'a [f32]>,
-    pub d: usize,
-    pub c: usize,
-}
+use serde::{Deserialize, Serialize};
 
-impl RankerData<'_> {
-    fn weight(&self, i: usize) -> f64 {
-        self.weights.map_or(1.0, |weights| f64::from(weights[i]))
-    }
-}
+use crate::linalg::csr::CsrRef;
+use crate::linalg::matrix::Matrix;
+use crate::linalg::table::Table;
+use candidates::{LabelSums, Proposer};
 
-/// Examples of one task that proposes candidates.
-const GRAIN: usize = 8;
-
-/// Sparse scorers of the labels that an example could have.
+/// The scorers of all labels, and how candidates are found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ranker {
-    /// Its weight in the sum of scores.
-    pub weight: f32,
-    /// Candidates of an example, at most.
-    pub(crate) most: u32,
-    /// Weight of the associations beside the one-vs-rest scorers.
-    pub(crate) association_weight: f32,
-    /// a(f, l): which labels an example could have.
+    /// How many labels are proposed.
+    pub proposals: Proposals,
+    /// From views to log-odds.
+    pub combination: Combination,
+    /// T.
     pub(crate) associations: FeatureLabelMatrix,
-    /// w of each label.
+    /// The weights of all labels.
     pub(crate) one_vs_rest: FeatureLabelMatrix,
-    /// b of each label.
-    pub(crate) constants: Buffer<f32>,
+    /// ln (1 + nₗ) of each label.
+    pub(crate) log_counts: Vec<f32>,
+    /// Added to the log-odds of each label: ln of the inverse propensity; empty where labels are taken as they come.
+    pub(crate) offsets: Vec<f32>,
 }
 
-impl Store for Ranker {
-    fn store(&self, out: &mut Writer<'_>) -> io::Result<()> {
-        (self.weight, self.most, self.association_weight).store(out)?;
-        (&self.associations, &self.one_vs_rest, &self.constants[..]).store(out)
-    }
+/// How many candidates of an example each source proposes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Proposals {
+    /// By the association table.
+    pub by_words: u32,
+    /// By the embedding, for which all labels are scanned; 0: by words alone.
+    pub by_embedding: u32,
 }
 
-impl Load for Ranker {
-    fn load(from: &mut Reader) -> io::Result<Ranker> {
-        let (weight, most, association_weight) = Load::load(from)?;
-        let (associations, one_vs_rest, constants): (_, _, Vec<f32>) = Load::load(from)?;
-        Ok(Ranker { weight, most, association_weight, associations, one_vs_rest, constants: constants.into() })
-    }
+/// Labels to score for an example.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Scope<'a> {
+    /// The candidates of each.
+    Candidates,
+    /// These, ascending.
+    Labels(&'a [u32]),
 }
 
-/// Candidates of an example, ascending, with what the ranker adds to their scores.
-pub(crate) type Candidates = Vec<(u32, f32)>;
+/// ln (1 + n) for each label.
+pub(crate) fn log_counts(counts: &[u64]) -> Vec<f32> {
+    counts.iter().map(|count| (1.0 + *count as f64).ln() as f32).collect()
+}
 
-/// Labels and candidates together: ascending, each once.
-pub(crate) fn with_candidates(mut labels: Vec<u32>, candidates: &[(u32, f32)]) -> Vec<u32> {
-    labels.extend(candidates.iter().map(|(label, _)| *label));
-    labels.sort_unstable();
-    labels.dedup();
-    labels
+/// 1/|x|, or 0 for an example without features: rows of length 1 are what all scorers are trained on.
+pub(crate) fn inverse_length((ids, values): (&[u32], Option<&[f32]>)) -> f32 {
+    let square: f64 = match values {
+        Some(values) => values.iter().map(|v| f64::from(*v).powi(2)).sum(),
+        None => ids.len() as f64,
+    };
+    if square > 0.0 { (1.0 / square.sqrt()) as f32 } else { 0.0 }
 }
 
 impl Ranker {
-    /// The same, with another weight of the associations.
-    pub(crate) fn with_association_weight(&self, association_weight: f32) -> Ranker {
-        Ranker { association_weight, ..self.clone() }
-    }
-
     /// Number of pairs of a feature and a label, in both matrices.
     pub fn pairs(&self) -> usize {
         self.associations.labels.len() + self.one_vs_rest.labels.len()
@@ -129,43 +96,58 @@ impl Ranker {
     pub(crate) fn check(&self, d: usize, c: usize) -> Result<(), &'static str> {
         self.associations.check(d, c)?;
         self.one_vs_rest.check(d, c)?;
-        if self.constants.len() != c {
-            return Err("its ranker does not fit its labels");
+        if self.proposals.by_words == 0 && self.proposals.by_embedding == 0 {
+            return Err("its ranker proposes no labels");
         }
-        if !self.weight.is_finite()
-            || !self.association_weight.is_finite()
-            || self.constants.iter().any(|b| !b.is_finite())
-        {
+        if !self.combination.is_finite() {
             return Err("its ranker holds numbers that are not finite");
+        }
+        if self.offsets.iter().any(|offset| !offset.is_finite()) {
+            return Err("its ranker holds numbers that are not finite");
+        }
+        if self.log_counts.len() != c || ![0, c].contains(&self.offsets.len()) {
+            return Err("its ranker does not fit its labels");
         }
         Ok(())
     }
 
-    /// The candidates of an example, and what the ranker adds to their scores.
-    pub(crate) fn propose(&self, x: (&[u32], Option<&[f32]>), sums: &mut SparseAccumulator) -> Candidates {
-        let leading = self.associations.leading(x, self.most as usize, &[], sums);
-        let one_vs_rest = self.one_vs_rest.sums(x, &leading, sums);
-        let score = |((label, sum), one_vs_rest): ((u32, f32), f32)| {
-            (label, self.weight * (1.0 + one_vs_rest + self.constants[label as usize] + self.association_weight * sum))
+    /// The log-odds of a label.
+    pub(crate) fn score(&self, label: u32, views: &Views) -> f32 {
+        self.combination.score(views) + self.offset(label)
+    }
+
+    pub(crate) fn offset(&self, label: u32) -> f32 {
+        self.offsets.get(label as usize).copied().unwrap_or_default()
+    }
+
+    fn proposer<'a>(&'a self, labels: &'a Table) -> Proposer<'a> {
+        let Ranker { proposals, associations, log_counts, .. } = self;
+        Proposer { proposals: *proposals, associations, labels, count: log_counts.len() }
+    }
+
+    /// The views of labels of some examples, whose projections are the rows of `h`: ascending labels for each.
+    pub(crate) fn views(&self, x: CsrRef<'_>, h: &Matrix, labels: &Table, scope: Scope<'_>) -> Vec<Vec<(u32, Views)>> {
+        let (proposer, mut sums) = (self.proposer(labels), LabelSums::new(self.log_counts.len()));
+        let found = match scope {
+            Scope::Candidates => proposer.propose(x, h, &mut sums),
+            Scope::Labels(ids) => proposer.look_up(x, h, ids, &mut sums),
         };
-        leading.into_iter().zip(one_vs_rest).map(score).collect()
-    }
-
-    /// The constant that a candidate starts from.
-    pub(crate) fn start(&self, label: u32) -> f32 {
-        self.weight * (1.0 + self.constants[label as usize])
-    }
-
-    /// The share of a feature of value 1 in the score of a candidate.
-    pub(crate) fn contribution(&self, feature: usize, label: u32) -> f32 {
-        self.weight
-            * (self.one_vs_rest.weight(feature, label)
-                + self.association_weight * self.associations.weight(feature, label))
-    }
-
-    /// The candidates of each of some examples.
-    pub(crate) fn propose_all(&self, x: CsrRef<'_>) -> Vec<Candidates> {
-        let one = |sums: &mut SparseAccumulator, i: usize| self.propose(x.row(i), sums);
-        (0..x.rows()).into_par_iter().with_min_len(GRAIN).map_init(SparseAccumulator::default, one).collect()
+        let mut of_rows = Vec::with_capacity(found.len());
+        for (i, candidates) in found.into_iter().enumerate() {
+            sums.add(&self.one_vs_rest, x.row(i));
+            let view = |c: candidates::Candidate| {
+                let label = c.label as usize;
+                let views = Views {
+                    one_vs_rest: sums.of(c.label),
+                    association: c.association,
+                    embedding: c.embedding,
+                    log_count: self.log_counts[label],
+                };
+                (c.label, views)
+            };
+            of_rows.push(candidates.into_iter().map(view).collect());
+            sums.clear();
+        }
+        of_rows
     }
 }

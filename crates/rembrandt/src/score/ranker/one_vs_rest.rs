@@ -1,12 +1,13 @@
-//! One-vs-rest scorers of the labels, each trained against its hard negatives.
+//! One-vs-rest scorers: for each label its examples against its hard negatives.
 //!
 //! ```text
-//! min ½|w|² + ½b² + C Σᵢ max(0, 1 − sᵢ (w·xᵢ + b))²     sᵢ = 1 for the examples of the label, −1 for its hard negatives
+//! min ½|w|² + Σᵢ Cᵢ max(0, 1 − sᵢ (w·xᵢ − 1))²     sᵢ = 1 for the examples of the label, −1 for its hard negatives
 //! ```
 //!
-//! by dual coordinate descent [1]. The hard negatives of a label are the examples that propose it as a candidate without
-//! having it. An example has few candidates, so all labels together cost a few passes over the examples, whatever their
-//! number. Label trees train their leaves likewise, on what the levels above confuse [2].
+//! by dual coordinate descent with shrinking [1]. The hard negatives of a label are the examples that propose it as a
+//! candidate without having it, as the leaves of label trees are trained on what the levels above confuse [2]. The
+//! constant is fixed at −1 and not learned: labels with few negatives could not learn one, and an example that shares no
+//! feature with those of a label is then no example of it.
 //!
 //! 1. C.-J. Hsieh, K.-W. Chang, C.-J. Lin, S. S. Keerthi, S. Sundararajan: A dual coordinate descent method for
 //!    large-scale linear SVM. ICML 2008.
@@ -15,291 +16,197 @@
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
-use rayon::prelude::*;
 
-use super::{FeatureLabelMatrix, RankerData};
-use crate::linalg::csr::{Columns, Csr};
-use crate::linalg::sparse_accumulator::SparseAccumulator;
-use crate::{Result, Run};
+use crate::linalg::csr::CsrRef;
 
-/// Hard negatives of all labels together and their features, about; and labels that an example is a hard negative of.
-const PAIRS: u64 = 60_000_000;
-const WORK: u64 = 3_000_000_000;
-const NEGATIVES: [u64; 2] = [20, 400];
-/// C, for examples of mean square 1.
-const COST: f64 = 0.5;
 /// Passes over the examples of a label, at most; fewer once the gradients of the dual differ by less than the tolerance.
-const PASSES: usize = 4;
-const TOLERANCE: f64 = 0.1;
-/// Weights below this are dropped, for examples of mean square 1.
-const LEAST: f64 = 0.05;
-/// Examples and labels of which progress is told.
-const ROWS: usize = 1 << 14;
-const LABELS: usize = 4096;
-/// Tasks that these labels make, at most: each has room for all features.
-const TASKS: usize = 512;
-/// Examples of one task, at least.
-const GRAIN: usize = 256;
-const STAGE: &str = "ranker";
+pub(super) const PASSES: usize = 6;
+const TOLERANCE: f32 = 0.1;
+/// Steps below this are not worth the memory traffic.
+const LEAST_STEP: f32 = 1e-6;
 
-/// Labels that each of `n` examples, with `nnz` features together, is a hard negative of.
-pub(crate) fn negatives_per_example(n: u64, nnz: u64) -> usize {
-    (PAIRS / n.max(1)).min(WORK / nnz.max(1)).clamp(NEGATIVES[0], NEGATIVES[1]) as usize
-}
-
-/// The scorer of a label.
-#[derive(Clone, Debug, Default)]
-pub(super) struct LabelWeights {
-    /// Features, ascending, and w.
-    pub weights: Vec<(u32, f32)>,
-    /// b.
-    pub constant: f32,
-}
-
-/// The scorers of all labels. An example is a hard negative of `most` labels at most.
-pub(super) fn fit_one_vs_rest(
-    sums: &FeatureLabelMatrix,
-    most: usize,
-    seen: RankerData<'_>,
-    run: &mut Run<'_>,
-) -> Result<Vec<LabelWeights>> {
-    let n = seen.x.rows();
-    run.begin(2 * n as u64);
-    let negatives = hard_negatives(sums, most, seen, run)?;
-    let problem = Problem {
-        seen,
-        of: Columns::new(seen.y, seen.c),
-        against: Columns::new(negatives.view(), seen.c),
-        square: mean_square(seen),
-    };
-    let pairs = (seen.y.nnz() + negatives.nnz()).max(1) as f64;
-    drop(negatives);
-    let mut fitted = Vec::with_capacity(seen.c);
-    let (mut worked, mut told) = (0, 0);
-    for from in (0..seen.c).step_by(LABELS) {
-        let labels = from..seen.c.min(from + LABELS);
-        let count = |label| problem.of.rows(label).len() + problem.against.rows(label).len();
-        worked += labels.clone().map(count).sum::<usize>();
-        let tasks = labels.into_par_iter().with_min_len(LABELS / TASKS);
-        fitted.par_extend(tasks.map_init(Task::default, |task, label| task.run(&problem, label)));
-        let done = (n as f64 * (worked as f64 / pairs)) as u64;
-        run.advance(STAGE, done - told)?;
-        told = done;
-    }
-    Ok(fitted)
-}
-
-/// For each example the labels of which sums say most without its having them, ascending.
-fn hard_negatives(sums: &FeatureLabelMatrix, most: usize, seen: RankerData<'_>, run: &mut Run<'_>) -> Result<Csr> {
-    let mut found = Csr::new(true);
-    for from in (0..seen.x.rows()).step_by(ROWS) {
-        let rows = from..seen.x.rows().min(from + ROWS);
-        let count = rows.len() as u64;
-        let each = |scratch: &mut SparseAccumulator, i: usize| match seen.weight(i) > 0.0 {
-            true => sums.leading(seen.x.row(i), most, seen.y.row(i).0, scratch),
-            false => Vec::new(),
-        };
-        let each: Vec<_> =
-            rows.into_par_iter().with_min_len(GRAIN).map_init(SparseAccumulator::default, each).collect();
-        for labels in each {
-            labels.into_iter().for_each(|(label, _)| found.push(label, 1.0));
-            found.end_row();
-        }
-        run.advance(STAGE, count)?;
-    }
-    Ok(found)
-}
-
-/// The mean of |x|² over the examples; 1 where all are empty.
-pub(super) fn mean_square(seen: RankerData<'_>) -> f64 {
-    let (mut sum, mut total) = (0.0, 0.0);
-    for i in 0..seen.x.rows() {
-        let weight = seen.weight(i);
-        sum += weight * seen.x.entries(i).map(|(_, value)| f64::from(value).powi(2)).sum::<f64>();
-        total += weight;
-    }
-    if sum > 0.0 && total > 0.0 { sum / total } else { 1.0 }
-}
-
-/// All examples, and which are for and against each label.
-struct Problem<'a> {
-    seen: RankerData<'a>,
-    of: Columns,
-    against: Columns,
-    square: f64,
-}
-
-/// The examples of one label after the other, with its features numbered from 0.
-#[derive(Default)]
-struct Task {
-    /// One more than the place of a feature among those of the label, or 0.
-    places: Vec<u32>,
-    features: Vec<u32>,
-    starts: Vec<usize>,
-    ids: Vec<u32>,
-    values: Vec<f32>,
-    duals: Vec<Dual>,
-}
-
-/// An example of a label, and its variable.
-struct Dual {
+/// An example of a label, and its dual variable.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Dual {
+    pub row: u32,
     /// 1, or −1 for a hard negative.
-    sign: f64,
+    pub sign: f32,
     /// 1/(2C).
-    slack: f64,
-    /// |x|² with the constant, and the slack.
-    square: f64,
-    alpha: f64,
+    pub slack: f32,
+    pub alpha: f32,
 }
 
-impl Task {
-    /// Fits the scorer of a label.
-    fn run(&mut self, problem: &Problem<'_>, label: usize) -> LabelWeights {
-        // Without anything to tell it from, sums say all there is.
-        if problem.against.rows(label).is_empty() {
-            return LabelWeights::default();
-        }
-        self.gather(problem, label);
-        let scale = problem.square.sqrt();
-        let (w, b) = self.descend(scale, label as u64, (PASSES, TOLERANCE));
-        let kept = self.features.iter().copied().zip(w).filter(|(_, w)| w.abs() * scale >= LEAST && w.is_finite());
-        let mut weights: Vec<(u32, f32)> = kept.map(|(feature, w)| (feature, w as f32)).collect();
-        weights.sort_unstable_by_key(|(feature, _)| *feature);
-        weights.shrink_to_fit();
-        self.features.drain(..).for_each(|feature| self.places[feature as usize] = 0);
-        let constant = (b * scale) as f32;
-        LabelWeights { weights, constant: if constant.is_finite() { constant } else { 0.0 } }
+impl Dual {
+    pub fn new(row: u32, sign: f32, cost: f64) -> Dual {
+        Dual { row, sign, slack: (0.5 / cost) as f32, alpha: 0.0 }
+    }
+}
+
+/// A descent for one label after the other, in the same memory.
+pub(super) struct Descent<'a> {
+    /// Rows of length 1, or empty.
+    x: CsrRef<'a>,
+    /// w, with a place for every feature.
+    w: Vec<f32>,
+    order: Vec<u32>,
+    /// Examples of the label.
+    pub duals: Vec<Dual>,
+    rng: ChaCha8Rng,
+}
+
+impl<'a> Descent<'a> {
+    pub fn new(x: CsrRef<'a>, d: usize) -> Descent<'a> {
+        let rng = ChaCha8Rng::seed_from_u64(0);
+        Descent { x, w: vec![0.0; d], order: Vec::new(), duals: Vec::new(), rng }
     }
 
-    /// Copies the examples of a label, with places in the stead of features.
-    fn gather(&mut self, problem: &Problem<'_>, label: usize) {
-        let seen = problem.seen;
-        self.places.resize(seen.d, 0);
-        self.starts.clear();
-        self.starts.push(0);
-        self.ids.clear();
-        self.values.clear();
+    /// Begins with a label, whose number seeds the order of its examples.
+    pub fn begin(&mut self, label: usize) {
+        self.rng = ChaCha8Rng::seed_from_u64(label as u64);
         self.duals.clear();
-        let with = problem.of.entries(label).map(|(i, value)| (i, 1.0, seen.weight(i) * f64::from(value)));
-        let against = problem.against.entries(label).map(|(i, _)| (i, -1.0, seen.weight(i)));
-        for (i, sign, weight) in with.chain(against).filter(|(_, _, weight)| *weight > 0.0) {
-            let slack = problem.square / (2.0 * COST * weight);
-            let mut square = problem.square + slack;
-            for (feature, value) in seen.x.entries(i) {
-                let place = &mut self.places[feature];
-                if *place == 0 {
-                    self.features.push(feature as u32);
-                    *place = self.features.len() as u32;
-                }
-                self.ids.push(*place - 1);
-                self.values.push(value);
-                square += f64::from(value).powi(2);
-            }
-            self.starts.push(self.ids.len());
-            self.duals.push(Dual { sign, slack, square, alpha: 0.0 });
-        }
     }
 
-    /// Finds w, by places, and the weight of a feature that is `constant` in all examples.
-    fn descend(&mut self, constant: f64, seed: u64, (passes, tolerance): (usize, f64)) -> (Vec<f64>, f64) {
-        let (mut w, mut b) = (vec![0.0; self.features.len()], 0.0);
-        let mut order: Vec<u32> = (0..self.duals.len() as u32).collect();
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    /// wₗ·x of an example.
+    pub fn score(&self, row: u32) -> f32 {
+        dot(&self.w, self.x.row(row as usize))
+    }
+
+    /// Features with |w| of at least `least`, ascending, with w. Leaves nothing of the label behind.
+    pub fn take(&mut self, least: f32) -> Vec<(u32, f32)> {
+        let mut kept = Vec::new();
+        for dual in &self.duals {
+            for feature in self.x.row(dual.row as usize).0 {
+                let w = std::mem::take(&mut self.w[*feature as usize]);
+                if w != 0.0 && w.abs() >= least && w.is_finite() {
+                    kept.push((*feature, w));
+                }
+            }
+        }
+        kept.sort_unstable_by_key(|(feature, _)| *feature);
+        kept
+    }
+
+    /// Improves w and the dual variables of all examples of the label.
+    pub fn descend(&mut self, passes: usize) {
+        self.descend_to(passes, TOLERANCE);
+    }
+
+    fn descend_to(&mut self, passes: usize, tolerance: f32) {
+        self.order.clear();
+        self.order.extend(0..self.duals.len() as u32);
         // Examples that are far on their side are left alone until the others have settled.
-        let (mut active, mut far) = (order.len(), f64::INFINITY);
+        let (mut active, mut far) = (self.order.len(), f32::INFINITY);
         for _ in 0..passes {
-            shuffle(&mut order[..active], &mut rng);
-            let (mut least, mut most) = (f64::INFINITY, f64::NEG_INFINITY);
+            shuffle(&mut self.order[..active], &mut self.rng);
+            let (mut least, mut most) = (f32::INFINITY, f32::NEG_INFINITY);
             let mut at = 0;
             while at < active {
-                let i = order[at] as usize;
-                let places = self.starts[i]..self.starts[i + 1];
-                let (ids, values) = (&self.ids[places.clone()], &self.values[places]);
-                let dual = &mut self.duals[i];
-                let dot: f64 = ids.iter().zip(values).map(|(id, value)| w[*id as usize] * f64::from(*value)).sum();
-                let gradient = dual.sign * (dot + b * constant) - 1.0 + dual.slack * dual.alpha;
+                let dual = &mut self.duals[self.order[at] as usize];
+                let row = self.x.row(dual.row as usize);
+                let gradient = dual.sign * (dot(&self.w, row) - 1.0) - 1.0 + dual.slack * dual.alpha;
                 if dual.alpha == 0.0 && gradient > far {
                     active -= 1;
-                    order.swap(at, active);
+                    self.order.swap(at, active);
                     continue;
                 }
                 let projected = if dual.alpha == 0.0 { gradient.min(0.0) } else { gradient };
                 (least, most) = (least.min(projected), most.max(projected));
-                if projected != 0.0 {
-                    let alpha = (dual.alpha - gradient / dual.square).max(0.0);
+                if projected.abs() > LEAST_STEP {
+                    // Rows have length 1. One without features stays as it is.
+                    let square = if row.0.is_empty() { 0.0 } else { 1.0 };
+                    let alpha = (dual.alpha - gradient / (square + dual.slack)).max(0.0);
                     let step = dual.sign * (alpha - dual.alpha);
                     dual.alpha = alpha;
-                    ids.iter().zip(values).for_each(|(id, value)| w[*id as usize] += step * f64::from(*value));
-                    b += step * constant;
+                    add(&mut self.w, step, row);
                 }
                 at += 1;
             }
             if most - least > tolerance {
-                far = if most > 0.0 { most } else { f64::INFINITY };
-            } else if active == order.len() {
+                far = if most > 0.0 { most } else { f32::INFINITY };
+            } else if active == self.order.len() {
                 break;
             } else {
-                (active, far) = (order.len(), f64::INFINITY);
+                (active, far) = (self.order.len(), f32::INFINITY);
             }
         }
-        (w, b)
     }
 }
 
 fn shuffle(order: &mut [u32], rng: &mut ChaCha8Rng) {
     for at in (1..order.len()).rev() {
-        order.swap(at, rng.next_u32() as usize % (at + 1));
+        // The upper half of a product is as good as a remainder, and takes no division.
+        let other = (u64::from(rng.next_u32()) * (at as u64 + 1)) >> 32;
+        order.swap(at, other as usize);
+    }
+}
+
+/// w·x. Four sums hide how long an addition takes.
+#[inline(always)]
+fn dot(w: &[f32], (ids, values): (&[u32], Option<&[f32]>)) -> f32 {
+    let Some(values) = values else { return ids.iter().map(|id| w[*id as usize]).sum() };
+    let mut sums = [0.0; 4];
+    let (ids_of_four, values_of_four) = (ids.chunks_exact(4), values.chunks_exact(4));
+    let rest = ids_of_four.remainder().iter().zip(values_of_four.remainder());
+    let last: f32 = rest.map(|(id, value)| w[*id as usize] * value).sum();
+    for (ids, values) in ids_of_four.zip(values_of_four) {
+        for j in 0..4 {
+            sums[j] += w[ids[j] as usize] * values[j];
+        }
+    }
+    (sums[0] + sums[1]) + (sums[2] + sums[3]) + last
+}
+
+/// w ← w + step·x.
+#[inline(always)]
+fn add(w: &mut [f32], step: f32, (ids, values): (&[u32], Option<&[f32]>)) {
+    match values {
+        Some(values) => ids.iter().zip(values).for_each(|(id, value)| w[*id as usize] += step * value),
+        None => ids.iter().for_each(|id| w[*id as usize] += step),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::linalg::csr::Csr;
 
-    /// At the end of the descent the primal has no gradient: w = Σ 2C·s·max(0, 1 − s(w·x + b))·x, and so has b.
+    /// At the end of the descent the primal has no gradient: w = Σ 2C·s·max(0, 1 − s(w·x − 1))·x. Gradient descent on
+    /// the primal, which shares nothing with the dual, comes to the same w.
     #[test]
     fn the_descent_ends_at_the_minimum() {
         let mut rng = ChaCha8Rng::seed_from_u64(3);
         let mut unit = || f64::from(rng.next_u32()) / f64::from(u32::MAX);
-        let (mut x, mut y, mut against) = (Csr::new(false), Csr::new(true), Csr::new(true));
-        let mut weights = Vec::new();
-        for _ in 0..80 {
-            (0..12)
-                .filter(|_| unit() < 0.4)
-                .collect::<Vec<u32>>()
-                .into_iter()
-                .for_each(|id| x.push(id, 1.0 + id as f32));
+        let mut x = Csr::new(false);
+        let mut examples = Vec::new();
+        for row in 0..80 {
+            let values: Vec<(u32, f64)> =
+                (0..12).filter(|_| unit() < 0.4).map(|id| (id, 0.2 + f64::from(id))).collect();
+            let length = values.iter().map(|(_, v)| v * v).sum::<f64>().sqrt();
+            values.iter().for_each(|(id, v)| x.push(*id, (v / length) as f32));
             x.end_row();
-            (if unit() < 0.3 { &mut y } else { &mut against }).push(0, 1.0);
-            y.end_row();
-            against.end_row();
-            weights.push(0.5 + unit() as f32);
+            examples.push((row, if unit() < 0.3 { 1.0 } else { -1.0 }, 0.2 + unit()));
         }
-        let seen = RankerData { x: x.view(), y: y.view(), weights: Some(&weights), d: 12, c: 1 };
-        let square = mean_square(seen);
-        let problem = Problem { seen, of: Columns::new(y.view(), 1), against: Columns::new(against.view(), 1), square };
-        let mut task = Task::default();
-        task.gather(&problem, 0);
-        let constant = square.sqrt();
-        let (w, b) = task.descend(constant, 0, (10_000, 1e-9));
-        let (mut gradient, mut of_b) = (w.clone(), b);
-        for (i, weight) in weights.iter().enumerate() {
-            let sign = if y.view().row(i).0.is_empty() { -1.0 } else { 1.0 };
-            let place = |id: usize| task.places[id] as usize - 1;
-            let score: f64 = x.view().entries(i).map(|(id, v)| w[place(id)] * f64::from(v)).sum::<f64>() + b * constant;
-            let pull = 2.0 * COST / square * f64::from(*weight) * sign * (1.0 - sign * score).max(0.0);
-            x.view().entries(i).for_each(|(id, v)| gradient[place(id)] -= pull * f64::from(v));
-            of_b -= pull * constant;
+        let mut descent = Descent::new(x.view(), 12);
+        descent.begin(5);
+        descent.duals.extend(examples.iter().map(|(row, sign, cost)| Dual::new(*row, *sign, *cost)));
+        descent.descend_to(20_000, 1e-6);
+        let mut w = [0f64; 12];
+        for _ in 0..20_000 {
+            let mut gradient = w;
+            for (row, sign, cost) in &examples {
+                let all = x.view();
+                let entries = || all.entries(*row as usize);
+                let score: f64 = entries().map(|(id, v)| w[id] * f64::from(v)).sum();
+                let sign = f64::from(*sign);
+                let pull = 2.0 * cost * sign * (1.0 - sign * (score - 1.0)).max(0.0);
+                entries().for_each(|(id, v)| gradient[id] -= pull * f64::from(v));
+            }
+            (0..12).for_each(|j| w[j] -= 0.005 * gradient[j]);
         }
-        assert!(gradient.iter().chain([&of_b]).all(|g| g.abs() < 1e-6), "{gradient:?}, {of_b}");
-    }
-
-    #[test]
-    fn more_data_have_fewer_rivals() {
-        assert_eq!(
-            [0, 1_000_000, 10_000_000, u64::MAX].map(|nnz| negatives_per_example(1000, nnz)),
-            [400, 400, 300, 20]
-        );
-        assert_eq!([0, 600_000, u64::MAX].map(|n| negatives_per_example(n, 1000)), [400, 100, 20]);
+        for (j, w) in w.iter().enumerate() {
+            assert!((w - f64::from(descent.w[j])).abs() < 2e-4, "{j}: {w} and {}", descent.w[j]);
+        }
+        assert!(descent.take(0.0).len() <= 12);
+        assert!(descent.w.iter().all(|w| *w == 0.0));
     }
 }

@@ -172,8 +172,8 @@ fn search(scorer: &Scorer<'_>, postings: &Postings, trial: Trial<'_>, width: Wid
     let one = |scratch: &mut SparseAccumulator, i: usize| {
         let truth = trial.y.row(i).0;
         let skip = |at: usize, label: u32| trial.own && postings.once[at] && truth.contains(&label);
-        let (labels, candidates) = scorer.likely(&postings.shortlist, width, trial.x.row(i), skip, scratch);
-        let (scored, _) = scorer.top_of_some(&labels, &candidates, z.row(i), TOP);
+        let labels = postings.shortlist.search(trial.x.row(i), width, skip, scratch);
+        let (scored, _) = scorer.top_of_some(&labels, z.row(i), TOP);
         let log_sum = scored.log_partition.value();
         Found { best: scored.best.into_ranked().map(|(label, _)| label).collect(), labels, log_sum }
     };
@@ -189,7 +189,7 @@ fn scan(scorer: &Scorer<'_>, trial: &Trial<'_>) -> Vec<Scan> {
             log_sum: scored.log_partition.value(),
             best: scored.best.into_ranked().map(|(label, _)| label).collect(),
         };
-        scorer.top_of_all(trial.x.range(rows), &h, TOP).into_iter().map(scan).collect::<Vec<_>>()
+        scorer.top_of_all(&h, TOP).into_iter().map(scan).collect::<Vec<_>>()
     };
     (0..trial.h.rows().div_ceil(STRIP)).into_par_iter().flat_map_iter(strip).collect()
 }

@@ -54,7 +54,7 @@ pub const FROM_LABELS: usize = 10_000;
 pub struct Width {
     /// Labels that are read from the list of each feature, at most.
     pub probes: usize,
-    /// Labels that are taken from the lists to be scored, at most; candidates of the ranker come on top.
+    /// Labels that are taken from the lists to be scored, at most.
     pub labels: usize,
 }
 
@@ -122,7 +122,7 @@ impl Linear<'_> {
         self.vectors.rows()
     }
 
-    /// What a feature of value 1 adds to the score of a label, without the ranker, which has candidates of its own.
+    /// What a feature of value 1 adds to the score of a label.
     fn share(&self, feature: usize, label: usize) -> f32 {
         let mut share = [0.0];
         dots(self.projection.row(feature), &self.vectors.row(label)[..self.k()], self.k(), &mut share);

@@ -1,0 +1,376 @@
+//! The fit of a ranker on divided examples.
+//!
+//! Some examples are held out. The association table and the embedding come from the others; so do the scorers, which
+//! then say what they think of the candidates of held-out examples. After that the held-out examples join, and a few more
+//! passes finish the scorers. So the combination is fitted to scores of examples that the scorers did not know, and
+//! nothing is trained twice.
+//!
+//! Every stage divides by rows or by labels, and no result depends on how: candidates belong to rows, scorers to labels.
+
+use rayon::prelude::*;
+
+use super::association::association_table;
+use super::candidates::{Candidate, LabelSums, Proposer};
+use super::combination::HeldOutRow;
+use super::one_vs_rest::{Descent, Dual, PASSES};
+use super::{Combination, FeatureLabelMatrix, Proposals, Ranker, Views, log_counts};
+use crate::io::checkpoint::Json;
+use crate::linalg::csr::{Columns, Csr, CsrRef};
+use crate::linalg::matrix::Matrix;
+use crate::linalg::table::Table;
+use crate::score::head::{Loss, STRIP};
+use crate::{Result, Run};
+
+/// Passes after held-out examples have joined.
+const MORE_PASSES: usize = 2;
+/// Weights below this are dropped. Rows have length 1, and the margin between an example and a negative is 2.
+const LEAST: f32 = 0.03;
+/// C of the squared hinge loss: the values to choose from, and the one where nothing is held out.
+const COSTS: [f64; 4] = [0.1, 0.3, 1.0, 3.0];
+const USUAL_COST: f64 = 0.3;
+/// C is chosen on a sample of labels with this share of the work, for each value.
+const SAMPLE: usize = 12;
+/// Labels of a block, after which progress is told and a checkpoint kept.
+const LABELS: usize = 4096;
+/// Tasks that these labels make, at most: each has room for all features.
+const TASKS: usize = 256;
+/// Rows of a block.
+const ROWS: usize = 1 << 14;
+const STAGE: &str = "ranker";
+
+/// Examples that a ranker is fitted to.
+#[derive(Clone, Copy)]
+pub(crate) struct RankerData<'a> {
+    /// Rows of length 1, or empty.
+    pub x: CsrRef<'a>,
+    pub y: CsrRef<'a>,
+    pub weights: Option<&'a [f32]>,
+    pub d: usize,
+    pub c: usize,
+}
+
+impl RankerData<'_> {
+    pub fn weight(&self, i: usize) -> f64 {
+        self.weights.map_or(1.0, |weights| weights[i].into())
+    }
+}
+
+/// How a ranker is fitted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RankerFit<'a> {
+    pub proposals: Proposals,
+    /// C; absent: chosen on held-out examples.
+    pub cost: Option<f64>,
+    pub loss: Loss,
+    /// Whether each example is held out.
+    pub held_out: &'a [bool],
+    /// E and h of all examples, from those that are not held out.
+    pub labels: &'a Table,
+    pub h: &'a Matrix,
+}
+
+/// Held-out examples with the views of their candidates, as scorers saw them that did not know them.
+pub(crate) struct HeldOutViews {
+    pub rows: Vec<u32>,
+    pub candidates: Vec<Vec<(u32, Views)>>,
+}
+
+/// A ranker, and how it was found.
+pub(crate) struct FittedRanker {
+    pub ranker: Ranker,
+    pub held_out: HeldOutViews,
+    /// C.
+    pub cost: f64,
+    /// Share of the labels of held-out examples that are candidates.
+    pub recall: f64,
+}
+
+impl RankerFit<'_> {
+    /// Fits a ranker to all examples, with an association table of all of them in the end.
+    pub fn fit(&self, data: RankerData<'_>, run: &mut Run<'_>) -> Result<FittedRanker> {
+        run.begin(3 * data.x.rows() as u64);
+        let kept = association_table(data, |i| !self.held_out[i]);
+        let problem = self.problem(data, &kept, run)?;
+        drop(kept);
+        let cost = match self.cost {
+            Some(cost) => cost,
+            None => run.checkpoint("cost", |run| problem.choose_cost(run).map(Json))?.0,
+        };
+        let (one_vs_rest, scores) = problem.fit_all(cost, run)?;
+        let log_counts = log_counts(&label_counts(data));
+        let mut held_out = HeldOutViews { rows: problem.rows.clone(), candidates: Vec::new() };
+        let mut scores = scores.into_iter();
+        for candidates in &problem.candidates {
+            let view = |c: &Candidate| {
+                let views = Views {
+                    one_vs_rest: scores.next().expect("a score for every candidate"),
+                    association: c.association,
+                    embedding: c.embedding,
+                    log_count: log_counts[c.label as usize],
+                };
+                (c.label, views)
+            };
+            held_out.candidates.push(candidates.iter().map(view).collect());
+        }
+        let recall = problem.recall();
+        let combination = Combination::fit(&held_out.with_truth(data), self.loss);
+        let associations = association_table(data, |_| true);
+        let ranker = Ranker {
+            proposals: self.proposals,
+            combination,
+            associations,
+            one_vs_rest,
+            log_counts,
+            offsets: Vec::new(),
+        };
+        Ok(FittedRanker { ranker, held_out, cost, recall })
+    }
+
+    fn problem<'a>(
+        &self,
+        data: RankerData<'a>,
+        associations: &FeatureLabelMatrix,
+        run: &mut Run<'_>,
+    ) -> Result<Problem<'a>> {
+        let proposer = Proposer { proposals: self.proposals, associations, labels: self.labels, count: data.c };
+        let (n, k) = (data.x.rows(), self.h.cols());
+        let mut negatives = Csr::new(true);
+        let (mut rows, mut held) = (Vec::new(), Vec::new());
+        for from in (0..n).step_by(ROWS) {
+            let block = from..n.min(from + ROWS);
+            let strips: Vec<Vec<Vec<Candidate>>> = (block.start..block.end)
+                .step_by(STRIP)
+                .collect::<Vec<usize>>()
+                .into_par_iter()
+                .map_init(
+                    || LabelSums::new(data.c),
+                    |sums, from| {
+                        let strip = from..block.end.min(from + STRIP);
+                        let h = self.h.as_slice()[strip.start * k..strip.end * k].to_vec();
+                        proposer.propose(data.x.range(strip.clone()), &Matrix::from_vec(strip.len(), k, h), sums)
+                    },
+                )
+                .collect();
+            for (i, candidates) in block.clone().zip(strips.into_iter().flatten()) {
+                if data.weight(i) > 0.0 {
+                    let own = data.y.row(i).0;
+                    let others = candidates.iter().filter(|c| own.binary_search(&c.label).is_err());
+                    others.for_each(|c| negatives.push(c.label, 1.0));
+                    if self.held_out[i] {
+                        rows.push(i as u32);
+                        held.push(candidates);
+                    }
+                }
+                negatives.end_row();
+            }
+            run.advance(STAGE, block.len() as u64)?;
+        }
+        let mut asked = Csr::new(true);
+        for candidates in &held {
+            candidates.iter().for_each(|c| asked.push(c.label, 1.0));
+            asked.end_row();
+        }
+        let starts = std::iter::once(0).chain(held.iter().scan(0, |sum, candidates| {
+            *sum += candidates.len();
+            Some(*sum)
+        }));
+        Ok(Problem {
+            data,
+            held_out: self.held_out.to_vec(),
+            positives: Columns::new(data.y, data.c),
+            negatives: Columns::new(negatives.view(), data.c),
+            asked: Columns::new(asked.view(), data.c),
+            starts: starts.collect(),
+            rows,
+            candidates: held,
+        })
+    }
+}
+
+impl HeldOutViews {
+    /// The views with the truth, to fit a combination to.
+    fn with_truth(&self, data: RankerData<'_>) -> Vec<HeldOutRow> {
+        let row = |(i, candidates): (&u32, &Vec<(u32, Views)>)| {
+            let own = data.y.row(*i as usize).0;
+            HeldOutRow {
+                candidates: candidates.iter().map(|(l, views)| (*views, own.binary_search(l).is_ok())).collect(),
+                weight: data.weight(*i as usize),
+            }
+        };
+        self.rows.iter().zip(&self.candidates).map(row).collect()
+    }
+}
+
+/// Training examples of each label.
+fn label_counts(data: RankerData<'_>) -> Vec<u64> {
+    let mut counts = vec![0; data.c];
+    (0..data.y.rows()).for_each(|i| data.y.row(i).0.iter().for_each(|label| counts[*label as usize] += 1));
+    counts
+}
+
+/// The examples of each label.
+struct Problem<'a> {
+    data: RankerData<'a>,
+    held_out: Vec<bool>,
+    /// Examples of each label, those with each as a candidate that do not have it, and held-out ones, by their place
+    /// among these, with each as a candidate.
+    positives: Columns,
+    negatives: Columns,
+    asked: Columns,
+    /// Where the candidates of each held-out example begin among all, and the end.
+    starts: Vec<usize>,
+    rows: Vec<u32>,
+    candidates: Vec<Vec<Candidate>>,
+}
+
+/// What was fitted for one label.
+struct LabelFit {
+    weights: Vec<(u32, f32)>,
+    /// Scores of the held-out examples that have it as a candidate.
+    scores: Vec<f32>,
+}
+
+/// What was fitted for some labels, as it is kept: ends of the lists, features, weights, and all scores.
+type BlockFit = (Vec<u32>, Vec<u32>, Vec<f32>, Vec<f32>);
+
+impl Problem<'_> {
+    /// Share of the labels of held-out examples that are among their candidates.
+    fn recall(&self) -> f64 {
+        let (mut found, mut all) = (0, 0);
+        for (i, candidates) in self.rows.iter().zip(&self.candidates) {
+            let own = self.data.y.row(*i as usize).0;
+            all += own.len();
+            found += own.iter().filter(|l| candidates.binary_search_by_key(*l, |c| c.label).is_ok()).count();
+        }
+        found as f64 / all.max(1) as f64
+    }
+
+    fn examples(&self, label: usize) -> usize {
+        self.positives.rows(label).len() + self.negatives.rows(label).len()
+    }
+
+    /// The examples of a label, held out or not.
+    fn duals(&self, label: usize, held_out: bool, cost: f64) -> impl Iterator<Item = Dual> {
+        let weight = |i: usize| self.data.weight(i);
+        let with = self.positives.entries(label).map(move |(i, value)| (i, 1.0, weight(i) * f64::from(value)));
+        let against = self.negatives.entries(label).map(move |(i, _)| (i, -1.0, weight(i)));
+        with.chain(against)
+            .filter(move |(i, _, weight)| *weight > 0.0 && self.held_out[*i] == held_out)
+            .map(move |(i, sign, weight)| Dual::new(i as u32, sign, cost * weight))
+    }
+
+    /// Fits a label to the examples that are not held out, asks it about the others, and then fits it to all.
+    fn fit(&self, descent: &mut Descent<'_>, label: usize, cost: f64, to_the_end: bool) -> LabelFit {
+        descent.begin(label);
+        descent.duals.extend(self.duals(label, false, cost));
+        descent.descend(PASSES);
+        let asked = self.asked.rows(label).iter();
+        let scores = asked.map(|place| descent.score(self.rows[*place as usize])).collect();
+        if to_the_end {
+            let before = descent.duals.len();
+            descent.duals.extend(self.duals(label, true, cost));
+            if descent.duals.len() > before {
+                descent.descend(MORE_PASSES);
+            }
+        }
+        LabelFit { weights: descent.take(LEAST), scores }
+    }
+
+    /// The C whose scores make held-out examples of a sample of labels most likely, after calibration. Likelihood is a
+    /// sum over pairs of an example and a label, so a sample of labels estimates it.
+    fn choose_cost(&self, run: &mut Run<'_>) -> Result<f64> {
+        if self.rows.is_empty() {
+            return Ok(USUAL_COST);
+        }
+        let mut labels: Vec<usize> = (0..self.data.c).filter(|label| !self.asked.rows(*label).is_empty()).collect();
+        // In an order that has nothing to do with that of the data.
+        labels.sort_unstable_by_key(|label| (*label as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29));
+        let all: usize = labels.iter().map(|label| self.examples(*label)).sum();
+        let mut work = 0;
+        let enough = labels.iter().position(|label| {
+            work += self.examples(*label);
+            work * SAMPLE >= all
+        });
+        labels.truncate(enough.map_or(labels.len(), |at| at + 1));
+        let mut best = (f64::INFINITY, USUAL_COST);
+        for cost in COSTS {
+            let tasks = labels.par_iter().with_min_len(labels.len().div_ceil(TASKS));
+            let scores: Vec<Vec<f32>> = tasks
+                .map_init(|| self.descent(), |descent, label| self.fit(descent, *label, cost, false).scores)
+                .collect();
+            let mut rows: Vec<HeldOutRow> = self
+                .rows
+                .iter()
+                .map(|i| HeldOutRow { candidates: vec![], weight: self.data.weight(*i as usize) })
+                .collect();
+            for (label, scores) in labels.iter().zip(scores) {
+                for (place, score) in self.asked.rows(*label).iter().zip(scores) {
+                    let own = self.data.y.row(self.rows[*place as usize] as usize).0;
+                    let views = Views { one_vs_rest: score, ..Views::default() };
+                    rows[*place as usize].candidates.push((views, own.binary_search(&(*label as u32)).is_ok()));
+                }
+            }
+            let loss = Combination::fit(&rows, Loss::Independent).loss(&rows, Loss::Independent);
+            if loss < best.0 {
+                best = (loss, cost);
+            }
+            run.advance(STAGE, (self.data.x.rows() / COSTS.len()) as u64)?;
+        }
+        Ok(best.1)
+    }
+
+    fn descent(&self) -> Descent<'_> {
+        Descent::new(self.data.x, self.data.d)
+    }
+
+    /// The weights of all labels, and the scores of all candidates of held-out examples.
+    fn fit_all(&self, cost: f64, run: &mut Run<'_>) -> Result<(FeatureLabelMatrix, Vec<f32>)> {
+        let (n, c) = (self.data.x.rows(), self.data.c);
+        let all = (0..c).map(|label| self.examples(label)).sum::<usize>().max(1) as f64;
+        let mut weights = Vec::with_capacity(c);
+        let mut scores = vec![0.0; *self.starts.last().unwrap_or(&0)];
+        for from in (0..c).step_by(LABELS) {
+            let labels = from..c.min(from + LABELS);
+            let fitted = run.checkpoint(&format!("labels-{from}"), |_| {
+                let tasks = labels.clone().into_par_iter().with_min_len(LABELS / TASKS);
+                let fits = tasks.map_init(|| self.descent(), |descent, label| self.fit(descent, label, cost, true));
+                Ok(together(fits.collect()))
+            })?;
+            let mut found = fitted.3.iter();
+            for label in labels.clone() {
+                for place in self.asked.rows(label) {
+                    let candidates = &self.candidates[*place as usize];
+                    let at = candidates.partition_point(|c| (c.label as usize) < label);
+                    scores[self.starts[*place as usize] + at] = *found.next().expect("a score for each");
+                }
+            }
+            weights.extend(lists(&fitted));
+            let part = labels.map(|label| self.examples(label)).sum::<usize>() as f64 / all;
+            run.advance(STAGE, (n as f64 * part) as u64)?;
+        }
+        Ok((FeatureLabelMatrix::of_labels(weights, self.data.d), scores))
+    }
+}
+
+/// The fits of some labels, one after the other.
+fn together(fits: Vec<LabelFit>) -> BlockFit {
+    let (mut ends, mut features, mut weights, mut scores) = BlockFit::default();
+    for fit in fits {
+        features.extend(fit.weights.iter().map(|(feature, _)| *feature));
+        weights.extend(fit.weights.iter().map(|(_, weight)| *weight));
+        ends.push(features.len() as u32);
+        scores.extend(fit.scores);
+    }
+    (ends, features, weights, scores)
+}
+
+/// The features of each label with their weights.
+fn lists((ends, features, weights, _): &BlockFit) -> Vec<Vec<(u32, f32)>> {
+    let mut from = 0;
+    let list = |end: &u32| {
+        let places = from..*end as usize;
+        from = places.end;
+        features[places.clone()].iter().copied().zip(weights[places].iter().copied()).collect()
+    };
+    ends.iter().map(list).collect()
+}
