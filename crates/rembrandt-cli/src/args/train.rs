@@ -78,11 +78,12 @@ pub struct TrainArgs {
 #[derive(Args)]
 #[command(next_help_heading = "Head")]
 pub struct HeadArgs {
-    /// ls: least squares; lr: softmax, one label per example; ilr: independent labels; auto: lr where every example
-    /// has one label, else ilr, and ls where even sampling labels would take hours and for cs-omp, plst and cplst, which
-    /// know how to decode
-    #[arg(long, value_parser = choice(HEADS), default_value = "auto")]
-    head: HeadChoice,
+    /// Score labels by the embedding alone, as the paper does, and not by a ranker of candidates. ls: least squares; lr:
+    /// softmax, one label per example; ilr: independent labels; auto: lr where every example has one label, else ilr, and
+    /// ls where even sampling labels would take hours and for cs-omp, plst and cplst, which know how to decode [default:
+    /// auto with a method other than rembrandt, --random-features, --preset or --solver paper]
+    #[arg(long, value_parser = choice(HEADS))]
+    head: Option<HeadChoice>,
     /// Labels that the pursuit of cs-omp takes at most; 0 ranks labels by inner products alone [default: as many as a
     /// mean example has]
     #[arg(long, value_name = "N")]
@@ -167,18 +168,20 @@ pub struct TuningArgs {
 impl TrainArgs {
     /// The kind of head that was asked for or comes with the method; absent: whichever suits the data.
     pub fn head_kind(&self, method: Method) -> Option<HeadKind> {
-        self.head.head.0.or(method::own_head(method))
+        self.head.head.and_then(|head| head.0).or(method::own_head(method))
     }
 
     /// Whether nothing was given that asks for one of the paper's systems, or for a search.
     pub fn is_default(&self, method: Method) -> bool {
-        let head = &self.head;
-        let asks_for_a_head = head.for_heads().iter().any(|(_, given)| *given)
-            || head.head.0.is_some()
-            || head.folds.is_some()
-            || head.label_weights.is_some()
-            || head.random_features.is_some();
+        let asks_for_a_head = self.head.head.is_some() || self.head.random_features.is_some();
         method == Method::Rembrandt && self.tuning.tune.is_none() && !self.params.as_published() && !asks_for_a_head
+    }
+
+    /// The first option that the default training has no use for.
+    fn useless_without_head(&self) -> Option<(&'static str, String)> {
+        let weights = [("label_weights", self.head.label_weights.is_some())];
+        let given = self.head.for_heads().into_iter().chain(weights).find(|(_, given)| *given)?;
+        Some((given.0, "is for a head: add one, such as --head ilr, or leave it out".to_owned()))
     }
 
     /// The first option that would have no effect beside the others, with an embedding.
@@ -186,7 +189,8 @@ impl TrainArgs {
         let (folds, atoms) = (self.head.folds.is_some(), self.head.atoms.is_some());
         let given = [&self.params.given()[..], &[("folds", folds), ("atoms", atoms)]].concat();
         let for_heads = || self.head.useless(self.head_kind(method)).map(|(name, reason)| (name, reason.to_owned()));
-        method::useless(method, &given).or_else(for_heads)
+        let without_head = || self.is_default(method).then(|| self.useless_without_head()).flatten();
+        method::useless(method, &given).or_else(for_heads).or_else(without_head)
     }
 
     /// The first option that would have no effect with a kind of head, once that is known.

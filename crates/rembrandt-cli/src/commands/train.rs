@@ -158,7 +158,7 @@ fn train_ranker(task: Task<'_>, display: &mut Display) -> anyhow::Result<MethodS
     model.save(&args.output)?;
     resume.finish(display);
     let Value::Object(json) = json!({
-        "method": "rembrandt", "k": model.shape().k, "cost": report.cost, "held_out": report.held_out,
+        "method": "rembrandt", "k": model.shape().k, "rho": report.embedding.rho, "cost": report.cost, "held_out": report.held_out,
         "views": report.views, "recall": report.recall, "proposals": report.proposals,
         "combination": report.combination, "pairs": report.pairs, "energy_fraction": report.embedding.energy_fraction,
     }) else {

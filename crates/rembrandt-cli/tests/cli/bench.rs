@@ -61,7 +61,8 @@ fn the_paper_brings_its_settings_unless_told_otherwise() {
 
 #[test]
 fn models_get_shortlists_which_are_measured_and_can_be_left_aside() {
-    let desk = Desk::with_model();
+    let desk = Desk::with_data();
+    desk.ok("train train.txt --head ilr -o m.model");
     let refused = desk.refused("bench predict m.model train.txt --probes 4 -q");
     assert!(refused.contains("m.model: has no lists of likely labels"), "{refused}");
     let made = desk.json("shortlist m.model train.txt --held-out train.txt --json -q -o s.model");

@@ -48,11 +48,15 @@ fn single() -> String {
 fn one_label_per_example_has_an_error_rate() {
     let desk = Desk::new();
     desk.write("train.txt", single());
-    let head = desk.json("train train.txt -o m.model --json")["head"].clone();
+    let head = desk.json("train train.txt --head auto -o head.model --json")["head"].clone();
     assert_eq!(head, "softmax");
-    let json = desk.json("eval m.model train.txt --json");
-    let (error, precision) = (json["error"].as_f64().unwrap(), json["p@1"].as_f64().unwrap());
-    assert!((error - (1.0 - precision)).abs() < 1e-12 && json["intervals"]["error"].is_array(), "{json}");
+    desk.ok("train train.txt -o m.model");
+    for model in ["m.model", "head.model"] {
+        assert_eq!(desk.json(&format!("inspect {model} --json"))["calibration"]["loss"], "softmax", "{model}");
+        let json = desk.json(&format!("eval {model} train.txt --json"));
+        let (error, precision) = (json["error"].as_f64().unwrap(), json["p@1"].as_f64().unwrap());
+        assert!((error - (1.0 - precision)).abs() < 1e-12 && json["intervals"]["error"].is_array(), "{json}");
+    }
 }
 
 #[test]

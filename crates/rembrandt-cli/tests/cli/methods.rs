@@ -15,7 +15,12 @@ fn every_method_trains_predicts_and_is_evaluated() {
         let json = desk.json(&format!("train train.txt --method {method} -o m.model --json"));
         assert_eq!(json["method"], method);
         let decodes = ["cs-omp", "plst", "cplst"].contains(&method);
-        assert_eq!(json["head"], if decodes { "least-squares" } else { "independent" }, "{method}");
+        let head = match method {
+            "rembrandt" => json!(null),
+            _ if decodes => json!("least-squares"),
+            _ => json!("independent"),
+        };
+        assert_eq!(json["head"], head, "{method}");
         assert_eq!(json["atoms"], if method == "cs-omp" { json!(2) } else { json!(null) });
         // As many as features or labels; two thirds of these where all of them would compress nothing.
         let k = match method {
@@ -34,7 +39,9 @@ fn every_method_trains_predicts_and_is_evaluated() {
             assert!(labels.is_sorted_by(|a, b| a.1 >= b.1) && labels.iter().all(|(_, p)| (0.0..=1.0).contains(p)));
         }
         let inspected = desk.json("inspect m.model --json");
-        assert_eq!((&inspected["params"]["method"], inspected["c"].as_u64()), (&json!(method), Some(C as u64)));
+        let made = if method == "rembrandt" { json!(null) } else { json!(method) };
+        assert_eq!((&inspected["params"]["method"], inspected["c"].as_u64()), (&made, Some(C as u64)));
+        assert_eq!(inspected["head"]["kind"] == "ranker", method == "rembrandt", "{inspected}");
         assert!(desk.ok("inspect m.model").stdout.lines().any(|line| line.split_whitespace().eq(["method", method])));
     }
 }
@@ -87,6 +94,10 @@ fn options_without_effect_are_refused() {
         ("cplst", "--center", "--center: is for methods that need not shift the data to mean 0"),
         ("cs", "--passes 2", "--passes: is for methods with a range finder"),
         ("plst", "--projection-ridge 2", "--projection-ridge: is for methods with a regression besides the final one"),
+        ("rembrandt", "--folds 5", "--folds: is for a head: add one, such as --head ilr, or leave it out"),
+        ("rembrandt", "--head-ridge 2", "--head-ridge: is for a head"),
+        ("rembrandt", "--sampled-labels 5", "--sampled-labels: is for a head"),
+        ("rembrandt", "--label-weights weights.txt", "--label-weights: is for a head"),
         ("rembrandt", "--atoms 2", "--atoms: is for cs-omp, and the method is rembrandt"),
         ("cs", "--random-fraction 0.5", "--random-fraction: is for Rembrandt's embedding, and the method is cs"),
         ("rembrandt", "--random-fraction 1.5", "--random-fraction: must be a number from 0 to 1"),

@@ -25,7 +25,7 @@ fn assert_adds_up(found: &Value) {
 #[test]
 fn shares_of_features_add_up() {
     let desk = Desk::with_model();
-    let found = explain(&desk, "9:1 10:1.5 11:1 40:2 41:1 3:1", &[]);
+    let found = explain(&desk, "9:1 10:1.5 11:1 40:1 41:1 3:1", &[]);
     assert_adds_up(&found);
     assert_eq!((found["label"].as_str(), found["exact"].as_bool()), (Some("3"), Some(true)));
     let features = found["features"].as_array().unwrap();
@@ -33,9 +33,9 @@ fn shares_of_features_add_up() {
     let first = features[0]["id"].as_u64().unwrap();
     assert!((9..12).contains(&first) && features[0]["contribution"].as_f64() > Some(0.0), "{found}");
     // Another label, and what predict says of it.
-    let other = explain(&desk, "9:1 10:1.5 11:1 40:2 41:1 3:1", &["--label", "13"]);
+    let other = explain(&desk, "9:1 10:1.5 11:1 40:1 41:1 3:1", &["--label", "13"]);
     assert_adds_up(&other);
-    desk.write("new.txt", "1 60 20\n 3:1 9:1 10:1.5 11:1 40:2 41:1\n");
+    desk.write("new.txt", "1 60 20\n 3:1 9:1 10:1.5 11:1 40:1 41:1\n");
     let row = predicted(&objects(&desk.ok("predict m.model new.txt --format jsonl --top 20").stdout)[0]);
     for found in [found, other] {
         let (_, p) = row.iter().find(|(label, _)| found["label"] == label.as_str()).unwrap();
@@ -104,6 +104,14 @@ fn an_added_label_changes_nothing_else() {
     let before = desk.ok("predict m.model train.txt --format jsonl --top 20").stdout;
     assert!(desk.ok("predict n.model train.txt --format jsonl --top 20 --labels old.txt").stdout == before);
     let found = predicted(&objects(&desk.ok("predict n.model new.txt --format jsonl").stdout)[0]);
+    // Its features belong to other labels too, which a ranker goes by; a head goes by where they lie together.
+    let chess = found.iter().find(|(label, _)| label == "chess").unwrap_or_else(|| panic!("{found:?}")).1;
+    let elsewhere = objects(&desk.ok("predict n.model train.txt --format jsonl --top 21").stdout);
+    let higher = elsewhere.iter().flat_map(predicted).filter(|(label, p)| label == "chess" && *p >= chess).count();
+    assert!(chess > 0.2 && higher == 0, "{found:?}, {higher}");
+    desk.ok("train train.txt --head ilr -o h.model");
+    desk.ok("add-label h.model new.txt --name chess -o h.model -q");
+    let found = predicted(&objects(&desk.ok("predict h.model new.txt --format jsonl").stdout)[0]);
     assert_eq!(found[0].0, "chess", "{found:?}");
     let near = desk.json("neighbors n.model chess --json");
     assert_eq!((near["id"].as_u64(), near["neighbors"].as_array().unwrap().len()), (Some(C as u64), 10));

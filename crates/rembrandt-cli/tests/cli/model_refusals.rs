@@ -132,7 +132,7 @@ fn parameters_are_named_as_typed() {
         ("-k 0", "-k: "),
         ("-k 21", "-k: "),
         ("--ridge -1", "--ridge: "),
-        ("--folds 1", "--folds: "),
+        ("--head ilr --folds 1", "--folds: "),
         ("--scale-rows sum", "--scale-rows: is for embed"),
         ("--scale-rows length", "--normalize"),
         ("--head ls --random-features cauchy:5", "--head: least squares"),
@@ -162,7 +162,7 @@ fn places_that_cannot_be_written() {
     std::fs::create_dir(desk.path("dir")).unwrap();
     desk.write("weights.txt", "1\n".repeat(C));
     let commands = [
-        "train train.txt --label-weights weights.txt",
+        "train train.txt --head ilr --label-weights weights.txt",
         "predict m.model train.txt",
         "add-label m.model train.txt --name new",
     ];
@@ -188,16 +188,17 @@ fn files_of_labels_and_weights() {
     assert!(desk.refused("predict m.model train.txt --labels labels.list").contains("names no label"));
     assert!(desk.refused("predict m.model train.txt --labels missing").contains("missing"));
 
-    let train = "train train.txt --label-weights weights.txt -o x.model";
+    let train = "train train.txt --label-weights weights.txt -o x.model --head";
     desk.write("weights.txt", "1\n".repeat(C - 1));
-    assert!(desk.refused(train).contains("--label-weights: give one for each of the 20 labels"));
+    let independent = format!("{train} ilr");
+    assert!(desk.refused(&independent).contains("--label-weights: give one for each of the 20 labels"));
     for bad in ["-1", "nan", "heavy", ""] {
         desk.write("weights.txt", "1\n".repeat(3) + bad + "\n" + &"1\n".repeat(C - 4));
-        let sentence = desk.refused(train);
+        let sentence = desk.refused(&independent);
         assert!(sentence.contains("weights.txt:4: is not a weight"), "{sentence}");
     }
     desk.write("weights.txt", "1\n".repeat(C));
-    let sentence = desk.refused(&format!("{train} --head lr"));
+    let sentence = desk.refused(&format!("{train} lr"));
     assert!(sentence.contains("--label-weights: is for independent labels"), "{sentence}");
 }
 

@@ -8,23 +8,19 @@ use crate::common::{C, Desk, N, objects, predicted, xmc};
 fn json_tells_what_was_made() {
     let desk = Desk::with_data();
     let json = desk.json("train train.txt -o m.model --json");
-    for key in
-        ["n", "d", "c", "nnz", "k", "ridge", "head", "head_ridge", "least_squares_weight", "random_features", "folds"]
-    {
+    for key in ["n", "d", "c", "nnz", "k", "rho", "cost", "views", "proposals", "combination", "pairs"] {
         assert!(json.get(key).is_some(), "{key} is not in {json}");
     }
     assert_eq!((json["n"].as_u64(), json["c"].as_u64()), (Some(N as u64), Some(C as u64)));
-    assert_eq!(json["head"], "independent");
+    assert!(json["recall"].as_f64() > Some(0.9) && json["pairs"].as_u64() > Some(0), "{json}");
     for key in ["p@1", "p@3", "p@5"] {
         let value = json["held_out"][key].as_f64().unwrap();
         assert!((0.0..=1.0).contains(&value), "{key}: {value}");
     }
     assert!(json["held_out"]["p@1"].as_f64() > Some(0.7), "{json}");
-    assert_eq!(json["tried"].as_array().unwrap().len(), 1);
-    assert_eq!(json["cut_short"], false);
     assert_eq!(json["model_bytes"].as_u64(), Some(desk.read("m.model").len() as u64));
     assert_eq!(json["output"], "m.model");
-    for stage in ["read", "tuning", "embedding", "head", "total"] {
+    for stage in ["read", "division", "embedding", "ranker", "projection", "total"] {
         assert!(json["seconds"][stage].as_f64() >= Some(0.0), "{stage} is not in {json}");
     }
     #[cfg(target_os = "linux")]
@@ -33,13 +29,28 @@ fn json_tells_what_was_made() {
 }
 
 #[test]
+fn json_tells_of_a_head() {
+    let desk = Desk::with_data();
+    let json = desk.json("train train.txt --head auto -o m.model --json");
+    for key in ["k", "ridge", "head_ridge", "least_squares_weight", "random_features", "folds", "energy_fraction"] {
+        assert!(json.get(key).is_some(), "{key} is not in {json}");
+    }
+    assert_eq!(json["head"], "independent");
+    assert!(json["held_out"]["p@1"].as_f64() > Some(0.7), "{json}");
+    for stage in ["read", "embedding", "cross-fitting", "head", "total"] {
+        assert!(json["seconds"][stage].as_f64() >= Some(0.0), "{stage} is not in {json}");
+    }
+}
+
+#[test]
 fn people_get_a_summary_and_a_note_or_nothing() {
     let desk = Desk::with_data();
     let outcome = desk.ok("train train.txt -o m.model");
-    for part in ["300 examples", "20 dimensions", "independent labels", "held out", "wrote", "m.model"] {
+    for part in ["300 examples", "20 dimensions", "candidates", "ranker", "held out", "wrote", "m.model"] {
         assert!(outcome.stdout.contains(part), "{part:?} is not in {}", outcome.stdout);
     }
     assert!(outcome.stderr.starts_with("note: about "), "{}", outcome.stderr);
+    assert!(desk.ok("train train.txt --head ilr -o m.model").stdout.contains("independent labels"));
     let quiet = desk.ok("train train.txt -o m.model -q");
     assert_eq!((quiet.stdout, quiet.stderr), (String::new(), String::new()));
 }
@@ -54,20 +65,43 @@ fn options_reach_the_model() {
         ("--head lr", "head", json!("softmax")),
         ("--head ilr", "head", json!("independent")),
         ("-k 7", "k", json!(7)),
-        ("--ridge 2", "ridge", json!(2.0)),
-        ("--head-ridge 3", "head_ridge", json!(3.0)),
+        ("--head ilr -k 7", "k", json!(7)),
+        ("--head ilr --ridge 2", "ridge", json!(2.0)),
+        ("--head ilr --head-ridge 3", "head_ridge", json!(3.0)),
         ("--random-features gaussian:50", "random_features", features("gaussian", false, 4.0)),
         ("--random-features cauchy:50 --bandwidth 2", "random_features", features("cauchy", false, 2.0)),
         ("--random-features quasi-matern3:50", "random_features", features("matern3", true, 4.0)),
-        ("--random-features none", "random_features", Value::Null),
-        ("--folds 0", "folds", json!(0)),
-        ("--folds 5", "folds", json!(5)),
+        ("--head ilr --folds 0", "folds", json!(0)),
+        ("--head ilr --folds 5", "folds", json!(5)),
     ];
     for (options, key, expected) in cases {
         let json = desk.json(&format!("train train.txt -o m.model --json {options}"));
         assert_eq!(json[key], expected, "{options}");
         let hits = desk.json("eval m.model train.txt --json --bootstrap 0");
         assert!(hits["p@1"].as_f64() > Some(0.7), "{options}: {hits}");
+    }
+}
+
+#[test]
+fn options_reach_the_default_model() {
+    let desk = Desk::with_data();
+    let rho = |options: &str| desk.json(&format!("train train.txt -q --json {options} -o m.model"))["rho"].as_f64();
+    let (one, two) = (rho("--ridge 1").unwrap(), rho("--ridge 2").unwrap());
+    assert!((two / one - 2.0).abs() < 1e-6, "{one}, {two}");
+    let cases = [
+        ("--ridge 2", "/ridge", json!(2.0)),
+        ("-k 7", "/k", json!(7)),
+        ("--group-duplicates", "/group_duplicates", json!(true)),
+        ("--propensity=0.5,0.4", "/propensity", json!({"a": 0.5, "b": 0.4})),
+        ("--passes 3", "/embedding/passes", json!(3)),
+        ("--cg-steps 5", "/embedding/cg_steps", json!(5)),
+        ("--seed 5", "/embedding/seed", json!(5)),
+    ];
+    for (options, path, expected) in cases {
+        desk.ok(&format!("train train.txt -q {options} -o m.model"));
+        let json = desk.json("inspect m.model --json");
+        assert_eq!(json["params"].pointer(path), Some(&expected), "{options}");
+        assert_eq!(json["head"]["kind"], "ranker", "{options}");
     }
 }
 
@@ -89,21 +123,20 @@ fn tuning_tries_several_settings_and_stops_in_time() {
 #[test]
 fn nothing_is_searched_for_unless_asked() {
     let desk = Desk::with_data();
-    // Of few examples the usual head is as fast, and all labels have their dimension.
-    let json = desk.json("train train.txt -o m.model --json");
+    assert_eq!(desk.json("train train.txt -o m.model --json")["k"], C, "all labels have their dimension");
+    // Of few examples the usual head is as fast.
+    let json = desk.json("train train.txt --head auto -o m.model --json");
     assert_eq!((&json["head"], &json["k"], &json["cut_short"]), (&json!("independent"), &json!(C), &json!(false)));
     assert_eq!(json["tried"].as_array().unwrap().len(), 1, "{json}");
     assert_eq!(desk.json("train train.txt -k 4 -o m.model --json")["k"], 4);
     assert_eq!(desk.json("train train.txt --head ls -o m.model --json")["head"], "least-squares");
-    // Random where labels are many times as many.
+    // Random dimensions are there only where they are asked for.
     let random = |options: &str| {
         desk.json(&format!("train train.txt {options} -o m.model --json"));
         desk.json("inspect m.model --json")["params"]["embedding"]["spread"].as_f64()
     };
-    assert_eq!(
-        (random("-k 5"), random("-k 6"), random("-k 5 --random-fraction 0.5")),
-        (Some(1.0), Some(0.0), Some(0.5))
-    );
+    assert_eq!((random("-k 5"), random("-k 5 --random-fraction 0.5")), (Some(0.0), Some(0.5)));
+    assert_eq!((random("--head ilr -k 5"), random("--head ilr -k 5 --random-fraction 0.5")), (Some(0.0), Some(0.5)));
 }
 
 #[test]
@@ -207,7 +240,8 @@ fn weighing_is_part_of_the_model() {
 fn the_same_bytes_for_any_threads_from_text_and_cache() {
     let desk = Desk::with_data();
     desk.ok("convert train.txt -o data.rmb");
-    let options = ["--random-features cauchy:50", "-k 6 --head-ridge 16", "--head lr"];
+    let options =
+        ["--random-features cauchy:50", "-k 6 --head ilr --head-ridge 16", "--head lr", "", "-k 6 --group-duplicates"];
     for options in options {
         desk.ok(&format!("train train.txt {options} --seed 3 -o first"));
         for (train, threads) in [("train.txt", 1), ("train.txt", 2), ("data.rmb", 5), ("train.txt", 5)] {
@@ -230,9 +264,13 @@ fn inspect_tells_how_a_model_was_made() {
     assert_eq!(json["report"]["held_out"], train["held_out"]);
     assert_eq!((json["added"].as_u64(), json["spectrum"].as_array().unwrap().len()), (Some(0), 9));
     let text = desk.ok("inspect m.model").stdout;
-    for part in ["60 features, 20 labels, 9 dimensions", "300 examples", "bf16", "independent labels", "P@1", "ridge 2"]
+    for part in
+        ["60 features, 20 labels, 9 dimensions", "300 examples", "bf16", "each label by itself", "P@1", "ridge 2"]
     {
         assert!(text.contains(part), "{part:?} is not in {text}");
     }
+    assert!(!text.contains("least squares"), "{text}");
+    desk.ok("train train.txt -k 9 --head ilr -o h.model");
+    assert!(desk.ok("inspect h.model").stdout.contains("independent labels"));
     assert!(desk.refused("inspect m.model --input-format xmc").contains("--input-format: is for text"));
 }

@@ -170,6 +170,11 @@ impl Model {
         &self.contents.projection
     }
 
+    /// Whether words and the embedding propose labels, and a ranker decides.
+    pub fn has_ranker(&self) -> bool {
+        self.contents.ranker.is_some()
+    }
+
     /// From h to scores; of no use in a model of trees.
     pub fn head(&self) -> &Head {
         &self.contents.head

@@ -2,6 +2,7 @@
 
 use indicatif::BinaryBytes;
 use rembrandt::data::featurizer::{FeaturizerParams, Weighting};
+use rembrandt::embed::Method;
 use rembrandt::linalg::table::Precision;
 use rembrandt::model::{Model, Names, Preprocessing};
 use rembrandt::score::head::{Head, Loss};
@@ -58,7 +59,8 @@ fn text(model: &Model, bytes: u64) -> String {
     let spectrum: Vec<String> = model.spectrum().iter().map(|v| short(*v)).collect();
     // A model need not come from `train`, and then tells of itself what its maker liked.
     let (params, report) = (TrainParams::deserialize(model.params()), TrainReport::deserialize(model.report()));
-    let method = params.as_ref().ok().map(|params| ("method", params.method.name().to_owned()));
+    let method = params.as_ref().ok().map(|params| params.method.name());
+    let method = if model.has_ranker() { Some(Method::Rembrandt.name()) } else { method };
     let head = params.map_or_else(|_| head(model), |params| train::head(&params));
     let mut rows = vec![
         ("kind", "model".to_owned()),
@@ -66,9 +68,9 @@ fn text(model: &Model, bytes: u64) -> String {
         ("trained on", count(model.training_stats().examples, "example")),
         ("input", input(model.preprocessing())),
     ];
-    rows.extend(method);
+    rows.extend(method.map(|method| ("method", method.to_owned())));
+    rows.extend((!model.has_ranker()).then_some(("head", head)));
     rows.extend([
-        ("head", head),
         ("probabilities", probabilities(model)),
         ("numbers", format!("{}, {} in all", precision(model.precision()), BinaryBytes(bytes))),
         ("label names", names(model.label_names())),
@@ -97,6 +99,7 @@ fn text(model: &Model, bytes: u64) -> String {
 fn head_json(model: &Model) -> Value {
     match (model.trees(), model.head()) {
         (Some(trees), _) => json!({"kind": "trees", "method": trees.method()}),
+        (None, _) if model.has_ranker() => json!({"kind": "ranker"}),
         (None, Head::LeastSquares) => json!({"kind": "least-squares"}),
         (None, Head::Pursuit { atoms }) => json!({"kind": "pursuit", "atoms": atoms}),
         (None, Head::Linear { .. }) => json!({"kind": "linear"}),
@@ -131,6 +134,9 @@ fn probabilities(model: &Model) -> String {
     let (scale, shift) = (short(calibration.scale.into()), short(calibration.shift.abs().into()));
     let sign = if calibration.shift < 0.0 { '−' } else { '+' };
     match calibration.loss {
+        // The weights of its views make them already.
+        Loss::Softmax if model.has_ranker() => "one label of all".to_owned(),
+        Loss::Independent if model.has_ranker() => "each label by itself".to_owned(),
         Loss::Softmax => format!("one label of all, score × {scale}"),
         Loss::Independent => format!("each label by itself, score × {scale} {sign} {shift}"),
     }
