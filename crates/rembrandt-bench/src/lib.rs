@@ -6,7 +6,7 @@
 //! | [`compare`] | every method on the same data, in processes of their own: table and page |
 //! | [`solvers`] | the paper's procedure and the few-pass solver, side by side |
 //! | [`scaling`] | what doubling each size of the data does to the time |
-//! | [`prediction`] | what a prediction costs, with and without shortlists |
+//! | [`prediction`] | what a prediction costs, with all labels scored and with candidates |
 //! | [`reproduce`] | the paper's experiments, with the authors' settings and figures |
 //! | [`text`] | tables and numbers for people |
 //!

@@ -1,11 +1,10 @@
-//! What a prediction costs, what shortlists gain, and what they miss.
+//! What a prediction costs, what proposing labels gains, and what it misses.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rembrandt::linalg::csr::{Csr, CsrRef};
-use rembrandt::model::{Model, PredictOptions, Predictions, Predictor, Search};
-use rembrandt::score::shortlist::Width;
+use rembrandt::model::{Model, PredictOptions, Predictions, Predictor};
 use rembrandt::tree::Trees;
 use rembrandt::{Error, Result};
 use serde_json::{Value, json};
@@ -20,8 +19,6 @@ pub struct Prediction {
     pub model: PathBuf,
     /// Labelled examples.
     pub test: PathBuf,
-    /// Labels read from the list of each feature; absent, the usual ones.
-    pub probes: Option<Vec<usize>>,
     /// Examples to predict.
     pub rows: usize,
     /// Of these, examples to predict one at a time.
@@ -30,17 +27,13 @@ pub struct Prediction {
 
 /// Ranks that count.
 const TOP: usize = 5;
-/// Labels scored, for each that is read from a list.
-const SCORED: usize = 4;
-/// Widths that are measured unless others are asked for.
-const PROBES: [usize; 4] = [16, 32, 64, 128];
 
 /// Time to measure a way to predict: examples are predicted again and again until it has passed.
 const LONG_ENOUGH: Duration = Duration::from_millis(500);
 
 /// A way to predict, and what came of it.
 struct Outcome {
-    width: Option<Width>,
+    exact: bool,
     /// Microseconds for an example among many, and alone.
     batch: f64,
     single: f64,
@@ -59,11 +52,6 @@ impl Prediction {
     /// the projection, and labels.
     pub fn measure(&self, read: impl FnOnce(&Model) -> Result<(Csr, Csr)>) -> Result<PredictionMeasured> {
         let model = Model::open(&self.model)?;
-        let chosen = model.shortlist_width();
-        if chosen.is_none() && self.probes.is_some() {
-            let reason = "has no lists of likely labels: leave out --probes, or let `rembrandt shortlist` make them";
-            return Err(Error::file(&self.model, reason));
-        }
         if self.rows == 0 || self.singles == 0 {
             return Err(Error::parameter("rows", "at least one example must be predicted"));
         }
@@ -71,12 +59,11 @@ impl Prediction {
         if x.rows() == 0 {
             return Err(Error::file(&self.test, "no example has a label and a known feature: nothing to compare"));
         }
-        let widths = chosen.map_or_else(Vec::new, |chosen| widths(chosen, self.probes.as_deref().unwrap_or(&PROBES)));
         // Whatever was asked for: what counts is the work of one thread.
         let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
         let pool = pool.map_err(|e| Error::Data(format!("a thread cannot be started: {e}")))?;
-        let outcomes = pool.install(|| compare(&model, x.view(), y.view(), &widths, self.singles))?;
-        Ok(PredictionMeasured { model, outcomes, chosen, rows: x.rows() })
+        let outcomes = pool.install(|| compare(&model, x.view(), y.view(), self.singles))?;
+        Ok(PredictionMeasured { model, outcomes, rows: x.rows() })
     }
 }
 
@@ -85,29 +72,26 @@ pub struct PredictionMeasured {
     model: Model,
     /// The scan of all labels first.
     outcomes: Vec<Outcome>,
-    /// The width of the model.
-    chosen: Option<Width>,
     rows: usize,
 }
 
 impl PredictionMeasured {
     /// The table for people.
     pub fn table(&self) -> String {
-        let PredictionMeasured { model, outcomes, chosen, rows } = self;
+        let PredictionMeasured { model, outcomes, rows } = self;
         let names =
-            ["probes", "µs/example", "µs alone", "scored", "recall of best 5", "P@1", "P@5", "of the scan's", "Δp"];
+            ["labels", "µs/example", "µs alone", "scored", "recall of best 5", "P@1", "P@5", "of the scan's", "Δp"];
         let mut lines = vec![names.map(str::to_owned)];
         let scan = &outcomes[0];
         for outcome in outcomes {
-            let name = match outcome.width {
-                None if model.trees().is_some() => "trees".to_owned(),
-                None => "all labels".to_owned(),
-                Some(width) if Some(width) == *chosen => format!("{} (the model's)", width.probes),
-                Some(width) => width.probes.to_string(),
+            let name = match outcome.exact {
+                _ if model.trees().is_some() => "trees",
+                true => "all",
+                false => "candidates",
             };
             let part = |part: f64, whole: f64| if whole > 0.0 { 100.0 * part / whole } else { 100.0 };
             lines.push([
-                name,
+                name.to_owned(),
                 digits(outcome.batch),
                 digits(outcome.single),
                 outcome.scored.map_or_else(
@@ -126,31 +110,21 @@ impl PredictionMeasured {
 
     /// All that was measured.
     pub fn json(&self) -> Value {
-        let PredictionMeasured { model, outcomes, chosen, rows } = self;
+        let PredictionMeasured { model, outcomes, rows } = self;
         let shape = model.shape();
         let result = |outcome: &Outcome| {
             json!({
-                "exact": outcome.width.is_none() && model.trees().is_none(), "probes": outcome.width.map(|width| width.probes),
-                "labels": outcome.width.map(|width| width.labels), "microseconds": outcome.batch,
+                "exact": outcome.exact && model.trees().is_none(), "microseconds": outcome.batch,
                 "microseconds_alone": outcome.single, "scored": outcome.scored,
                 "recall": outcome.recall, "p@1": outcome.p1, "p@5": outcome.p5,
                 "probability_difference": outcome.difference,
             })
         };
         json!({
-            "c": shape.c, "d": shape.d, "k": shape.k, "rows": rows, "threads": 1, "chosen": chosen,
+            "c": shape.c, "d": shape.d, "k": shape.k, "rows": rows, "threads": 1,
             "results": outcomes.iter().map(result).collect::<Vec<_>>(),
         })
     }
-}
-
-/// The width of the model, and those to compare with it.
-fn widths(chosen: Width, probes: &[usize]) -> Vec<Width> {
-    let mut widths = vec![chosen];
-    widths.extend(probes.iter().map(|p| Width { probes: *p, labels: p.saturating_mul(SCORED).max(TOP) }));
-    widths.sort_by_key(|width| (width.probes, width.labels));
-    widths.dedup();
-    widths
 }
 
 /// The first examples that have features and labels.
@@ -165,13 +139,13 @@ fn first((x, y): (Csr, Csr), rows: usize) -> (Csr, Csr) {
     (some_x, some_y)
 }
 
-/// The scan of all labels (or whatever a model without lists does), then the others.
-fn compare(model: &Model, x: CsrRef<'_>, y: CsrRef<'_>, widths: &[Width], singles: usize) -> Result<Vec<Outcome>> {
-    let ways = [Search::Exact].into_iter().chain(widths.iter().map(|width| Search::Width(*width)));
+/// The scan of all labels, or what trees do, and then that of candidates where the model proposes some.
+fn compare(model: &Model, x: CsrRef<'_>, y: CsrRef<'_>, singles: usize) -> Result<Vec<Outcome>> {
+    let ways: &[bool] = if model.has_ranker() { &[true, false] } else { &[true] };
     let mut scan: Option<Predictions> = None;
     let mut outcomes = Vec::new();
-    for search in ways {
-        let predictor = model.predictor(PredictOptions { search, ..PredictOptions::top(TOP) })?;
+    for exact in ways.iter().copied() {
+        let predictor = model.predictor(PredictOptions { exact, ..PredictOptions::top(TOP) })?;
         let found = predictor.predict_prepared(x);
         let batch = mean_microseconds(x.rows(), || {
             std::hint::black_box(predictor.predict_prepared(x));
@@ -235,13 +209,11 @@ fn outcome(
     let n = x.rows() as f64;
     let (mut scored, mut listed, mut wanted, mut hits) = (0, 0, 0, [0; 2]);
     let (mut difference, mut compared) = (0.0, 0.0);
-    // A scan scores everything, which need not be written down for each example.
-    let width = predictor.width();
-    let shortlists = if width.is_some() { predictor.scored(x) } else { Vec::new() };
+    let candidates = predictor.candidates(x);
     for i in 0..x.rows() {
         let best = scan.labels(i);
         wanted += best.len();
-        match shortlists.get(i) {
+        match candidates.as_ref().map(|all| &all[i]) {
             Some(labels) => {
                 scored += labels.len();
                 listed += best.iter().filter(|label| labels.binary_search(label).is_ok()).count();
@@ -260,10 +232,10 @@ fn outcome(
         }
     }
     Outcome {
-        width,
+        exact: candidates.is_none(),
         batch,
         single,
-        scored: width.map(|_| scored as f64 / n),
+        scored: candidates.map(|_| scored as f64 / n),
         recall: listed as f64 / wanted.max(1) as f64,
         p1: hits[0] as f64 / n,
         p5: hits[1] as f64 / (TOP as f64 * n),

@@ -25,7 +25,7 @@ pub use bench::{BenchCommand, PredictBenchArgs, ScalingArgs, SolversArgs};
 pub use compare::CompareArgs;
 pub use generate::GenerateArgs;
 pub use method::MethodChoice;
-pub use model::{AddLabelArgs, ColumnArgs, EvalArgs, ExplainArgs, InputArgs, OutputFormat, PredictArgs, ShortlistArgs};
+pub use model::{AddLabelArgs, ColumnArgs, EvalArgs, ExplainArgs, InputArgs, OutputFormat, PredictArgs};
 pub use train::TrainArgs;
 
 use crate::memory::parse_size;
@@ -98,8 +98,6 @@ pub enum Command {
     Explain(ExplainArgs),
     /// Add a label to a model from a few examples, without training it again
     AddLabel(AddLabelArgs),
-    /// Give a model lists of likely labels, so that prediction need not score all labels
-    Shortlist(ShortlistArgs),
     /// Embed the labels of a data set
     Embed(Box<EmbedArgs>),
     /// Turn text into a cache file that opens at once and may be larger than memory

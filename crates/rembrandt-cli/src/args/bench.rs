@@ -18,7 +18,7 @@ pub enum BenchCommand {
     /// Double the examples, the features and labels on them, the dimensions and the labels of made-up data, one after the
     /// other, and see what becomes of the time for an embedding
     Scaling(ScalingArgs),
-    /// Predict with a scan of all labels and with shortlists of several lengths, side by side, on one thread
+    /// Predict with all labels scored and with those that the model proposes, side by side, on one thread
     Predict(PredictBenchArgs),
 }
 
@@ -55,17 +55,12 @@ pub struct ScalingArgs {
 }
 
 #[derive(Args)]
-#[command(after_help = "Example:\n  rembrandt bench predict model.model test.txt.zst --probes 16,32,64,128")]
+#[command(after_help = "Example:\n  rembrandt bench predict model.model test.txt.zst")]
 pub struct PredictBenchArgs {
-    /// Model file. One with lists of likely labels (`rembrandt shortlist` makes them) is measured with and without
-    /// them, any other as it is
+    /// Model file. One that proposes labels is measured with all of them scored as well
     pub model: PathBuf,
     /// Labelled examples; - for standard input
     pub test: PathBuf,
-    /// Labels read from the list of each feature, separated by commas; four times as many are scored
-    /// [default: 16,32,64,128]
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    pub probes: Option<Vec<usize>>,
     /// Examples to predict: the first ones that have a label and a feature that the model knows
     #[arg(long, value_name = "N", default_value_t = 2000)]
     pub rows: usize,
@@ -123,8 +118,8 @@ impl ScalingArgs {
 
 impl PredictBenchArgs {
     pub fn prediction(&self) -> Prediction {
-        let PredictBenchArgs { model, test, probes, rows, singles, .. } = self;
-        Prediction { model: model.clone(), test: test.clone(), probes: probes.clone(), rows: *rows, singles: *singles }
+        let PredictBenchArgs { model, test, rows, singles, .. } = self;
+        Prediction { model: model.clone(), test: test.clone(), rows: *rows, singles: *singles }
     }
 }
 

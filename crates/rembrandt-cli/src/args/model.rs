@@ -155,7 +155,7 @@ pub struct PredictArgs {
     /// File with the labels to choose from, one name or id per line; others cost nothing
     #[arg(long, value_name = "FILE")]
     pub labels: Option<PathBuf>,
-    /// Score all labels of a model that has lists of likely ones
+    /// Score all labels, also where the model proposes some for each example
     #[arg(long)]
     pub exact: bool,
     #[command(flatten)]
@@ -181,7 +181,7 @@ pub struct EvalArgs {
     /// Constants of the propensity model behind PSP: wikipedia, amazon, other, or two numbers
     #[arg(long, value_name = "A,B", value_parser = parse_propensity, default_value = "other")]
     pub propensity: Propensity,
-    /// Score all labels of a model that has lists of likely ones
+    /// Score all labels, also where the model proposes some for each example
     #[arg(long)]
     pub exact: bool,
     #[command(flatten)]
@@ -225,32 +225,6 @@ pub struct AddLabelArgs {
     /// Name of the new label [default: the one label that all examples have in the file]
     #[arg(long)]
     pub name: Option<String>,
-    #[command(flatten)]
-    pub input_args: InputArgs,
-    /// Print the result as one JSON object
-    #[arg(long)]
-    pub json: bool,
-    /// Print neither progress nor summary
-    #[arg(short, long)]
-    pub quiet: bool,
-}
-
-#[derive(Args)]
-#[command(
-    after_help = "Example:\n  rembrandt shortlist model.model train.txt.zst -o faster.model\n  rembrandt shortlist model.model \
-                  train.txt.zst --held-out valid.txt.zst -o faster.model"
-)]
-pub struct ShortlistArgs {
-    /// Model file
-    pub model: PathBuf,
-    /// The examples that the model was trained on; - for standard input
-    pub train: PathBuf,
-    /// Model file to write
-    #[arg(short, long, value_name = "FILE")]
-    pub output: PathBuf,
-    /// Examples to choose the length of shortlists on [default: some of the training examples]
-    #[arg(long, value_name = "FILE")]
-    pub held_out: Option<PathBuf>,
     #[command(flatten)]
     pub input_args: InputArgs,
     /// Print the result as one JSON object

@@ -15,7 +15,7 @@ pub fn run(args: &EvalArgs) -> anyhow::Result<()> {
         threshold: args.threshold,
         bootstrap: args.bootstrap,
         propensity: args.propensity,
-        search: super::predict::search(args.exact),
+        exact: args.exact,
     };
     let mut display = Display::new(args.quiet);
     let evaluated = model.evaluate_file(&args.test, &options(&model, &args.input_args)?, &how, &mut display.run());

@@ -12,7 +12,6 @@ mod inspect;
 mod neighbors;
 mod predict;
 mod reproduce;
-mod shortlist;
 mod stream;
 mod train;
 
@@ -33,7 +32,6 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::Eval(args) => eval::run(args),
         Command::Explain(args) => explain::run(args),
         Command::AddLabel(args) => add_label::run(args),
-        Command::Shortlist(args) => shortlist::run(args),
         Command::Embed(args) => embed::run(args),
         Command::Convert(args) => convert::run(args),
         Command::Inspect(args) => inspect::run(args),

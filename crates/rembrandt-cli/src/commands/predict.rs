@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use rembrandt::model::{Model, PredictOptions, Predictions, Search, check_target, write_file};
+use rembrandt::model::{Model, PredictOptions, Predictions, check_target, write_file};
 use rembrandt::{Error, Result};
 use serde_json::json;
 
@@ -26,12 +26,8 @@ pub fn run(args: &PredictArgs) -> anyhow::Result<()> {
     let model = Model::open(&args.model)?;
     check_names(&model, args.format)?;
     let labels = args.labels.as_deref().map(|path| read_labels(&model, path)).transpose()?;
-    let predictor = model.predictor(PredictOptions {
-        top: args.top,
-        threshold: args.threshold,
-        labels,
-        search: search(args.exact),
-    })?;
+    let predictor =
+        model.predictor(PredictOptions { top: args.top, threshold: args.threshold, labels, exact: args.exact })?;
     let mut display = Display::new(args.quiet);
     let mut work = |out: &mut dyn Write, name: &Path| -> Result<()> {
         stream(&model, &args.input, &args.input_args, &mut display, |batch| {
@@ -46,11 +42,6 @@ pub fn run(args: &PredictArgs) -> anyhow::Result<()> {
     };
     display.clear();
     done
-}
-
-/// Which labels to score.
-pub(super) fn search(exact: bool) -> Search {
-    if exact { Search::Exact } else { Search::Shortlist }
 }
 
 /// A reader of the output that goes away is no failure, and keeps its own kind of error.

@@ -13,7 +13,6 @@ use rembrandt::data::{Dataset, RowScale, Texts};
 use rembrandt::embed::Method;
 use rembrandt::model::Preprocessing;
 use rembrandt::score::ranker::Proposals;
-use rembrandt::score::shortlist::ShortlistReport;
 use rembrandt::train::{HeadKind, HeldOut, Prepared, RankerReport, TrainParams, TrainReport, TrainingData, Tried};
 use rembrandt::{Error, Examples, Rembrandt, Side};
 use serde::Deserialize;
@@ -299,7 +298,7 @@ fn json_of(params: &TrainParams, report: &TrainReport) -> Map<String, Value> {
         "head_ridge": logistic.then(|| head_ridge(params)), "least_squares_weight": logistic.then_some(params.least_squares_weight),
         "random_features": params.features, "sampled": params.sampled, "folds": params.folds,
         "held_out": report.held_out, "tried": report.tried, "cut_short": report.cut_short,
-        "energy_fraction": report.embedding.energy_fraction, "shortlist": report.shortlist,
+        "energy_fraction": report.embedding.energy_fraction,
     });
     let Value::Object(object) = object else { unreachable!("it was written as an object") };
     object
@@ -332,7 +331,6 @@ fn rows_of(params: &TrainParams, report: &TrainReport) -> Vec<(&'static str, Str
         ("held out", estimate(&report.held_out)),
     ];
     rows.extend(tried(&report.tried));
-    rows.extend(report.shortlist.as_ref().map(shortlist));
     rows
 }
 
@@ -359,27 +357,6 @@ pub(super) fn ranker(report: &RankerReport) -> Vec<(&'static str, String)> {
         rows.push(("alone", format!("P@1 {p1}  P@3 {p3}  P@5 {p5}  by {view}")));
     }
     rows
-}
-
-/// What prediction looks at, and what it misses that way, in one line.
-pub(super) fn shortlist(report: &ShortlistReport) -> (&'static str, String) {
-    let Some(last) = report.last() else { return ("shortlist", "none".to_owned()) };
-    let percent = |part: f64, whole: f64| short(if whole > 0.0 { 100.0 * part / whole } else { 100.0 });
-    let mut line = format!(
-        "{} labels scored with {} probes per feature: {} % of the best 5 of all labels and {} % of the true ones are \
-         among them, P@1 is {} % and P@5 {} % of a full scan's, on {}",
-        last.width.labels,
-        last.width.probes,
-        percent(last.recall_of_scan, 1.0),
-        percent(last.recall_of_labels, 1.0),
-        percent(last.p1, report.scan_p1),
-        percent(last.p5, report.scan_p5),
-        count(report.examples, "example")
-    );
-    if !report.used {
-        line.push_str("; that is too little, so prediction scores all labels");
-    }
-    ("shortlist", line)
 }
 
 /// How many dimensions are random, if any.

@@ -1,4 +1,4 @@
-//! `rembrandt bench`, the choice of solvers, and shortlists.
+//! `rembrandt bench`, and the choice of solvers.
 
 use crate::common::Desk;
 
@@ -60,49 +60,28 @@ fn the_paper_brings_its_settings_unless_told_otherwise() {
 }
 
 #[test]
-fn models_get_shortlists_which_are_measured_and_can_be_left_aside() {
-    let desk = Desk::with_data();
-    desk.ok("train train.txt --head ilr -o m.model");
-    let refused = desk.refused("bench predict m.model train.txt --probes 4 -q");
-    assert!(refused.contains("m.model: has no lists of likely labels"), "{refused}");
-    let made = desk.json("shortlist m.model train.txt --held-out train.txt --json -q -o s.model");
-    assert_eq!(made["shortlist"]["used"], true, "{made}");
-    assert!(made["entries"].as_u64() > Some(0), "{made}");
-    assert!(desk.ok("inspect s.model").stdout.contains("shortlist"));
-    assert_eq!(desk.json("inspect s.model --json")["shortlist"]["probes"], 64);
-
-    // So few labels are all on every shortlist, and nothing may change.
-    let predictions = |options: &str| desk.ok(&format!("predict {options} --top 5 -q")).stdout;
-    assert_eq!(predictions("s.model train.txt"), predictions("m.model train.txt"));
-    assert_eq!(predictions("s.model train.txt --exact"), predictions("m.model train.txt"));
-    let [exact, short] = ["--exact", ""].map(|option| desk.json(&format!("eval s.model train.txt {option} --json -q")));
-    assert_eq!(exact["p@1"], short["p@1"]);
-
-    let json = desk.json("bench predict s.model train.txt --probes 1,2 --rows 50 --json -q");
-    let results = json["results"].as_array().unwrap();
-    assert_eq!((json["rows"].as_u64(), results.len()), (Some(50), 4));
-    assert_eq!((results[0]["exact"].as_bool(), results[0]["recall"].as_f64()), (Some(true), Some(1.0)));
-    let recall: Vec<f64> = results[1..].iter().map(|r| r["recall"].as_f64().unwrap()).collect();
-    assert!(recall.is_sorted() && recall[2] == 1.0, "{recall:?}");
-    let text = desk.ok("bench predict s.model train.txt --probes 2 -q").stdout;
-    assert!(text.contains("all labels") && text.contains("64 (the model's)"), "{text}");
-    assert!(desk.refused("bench predict s.model train.txt --rows 0").contains("--rows: "));
-    assert!(desk.refused("bench predict s.model train.txt --probes 0").contains("--probes: "));
-    assert!(desk.refused("shortlist m.model - --held-out - -o t.rmb").contains("--held-out: "));
-}
-
-#[test]
-fn models_without_lists_are_timed_as_they_are() {
+fn predictions_are_timed_and_compared() {
     let desk = Desk::with_model();
+    desk.ok("train train.txt --head ilr -q -o h.model");
     desk.ok("train train.txt --method fastxml --trees 2 -q -o t.rmb");
-    for (model, name, exact) in [("m.model", "all labels", true), ("t.rmb", "trees", false)] {
+    for (model, name, exact) in [("h.model", "all", true), ("t.rmb", "trees", false)] {
         let json = desk.json(&format!("bench predict {model} train.txt --rows 50 --singles 5 --json -q"));
         let results = json["results"].as_array().unwrap();
         assert_eq!((results.len(), results[0]["exact"].as_bool()), (1, Some(exact)), "{json}");
-        assert!(json["chosen"].is_null() && results[0]["probes"].is_null(), "{json}");
+        assert_eq!(results[0]["recall"], 1.0, "{json}");
         assert!(results[0]["microseconds"].as_f64() > Some(0.0), "{json}");
         assert!(results[0]["microseconds_alone"].as_f64() > Some(0.0), "{json}");
         let text = desk.ok(&format!("bench predict {model} train.txt --rows 50 --singles 5 -q")).stdout;
         assert!(text.contains(name) && text.lines().count() == 3, "{text}");
     }
+    // All labels first, and then those that the model proposes.
+    let json = desk.json("bench predict m.model train.txt --rows 50 --singles 5 --json -q");
+    let results = json["results"].as_array().unwrap();
+    assert_eq!((json["rows"].as_u64(), results.len()), (Some(50), 2), "{json}");
+    assert_eq!((&results[0]["exact"], &results[1]["exact"]), (&true.into(), &false.into()), "{json}");
+    assert!(results[1]["recall"].as_f64() > Some(0.5) && results[1]["scored"].as_f64() > Some(0.0), "{json}");
+    assert!(results[0]["p@1"].as_f64() > Some(0.9) && results[1]["p@1"].as_f64() > Some(0.9), "{json}");
+    let exact = desk.json("eval m.model train.txt --exact --json -q");
+    assert!(exact["p@1"].as_f64() > Some(0.9), "{exact}");
+    assert!(desk.refused("bench predict m.model train.txt --rows 0").contains("--rows: "));
 }

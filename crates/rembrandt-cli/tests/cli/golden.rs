@@ -17,16 +17,13 @@ struct Group {
     input: &'static str,
     /// Predictions per example.
     top: &'static str,
-    /// Whether they have lists of likely labels.
-    lists: bool,
     models: &'static [&'static str],
 }
 
-const GROUPS: [Group; 4] = [
+const GROUPS: [Group; 3] = [
     Group {
         input: "multi.txt",
         top: "100",
-        lists: false,
         models: &[
             "added-compact",
             "added-ilr",
@@ -57,20 +54,20 @@ const GROUPS: [Group; 4] = [
     Group {
         input: "single.txt",
         top: "100",
-        lists: false,
         models: &["label-tree", "label-tree-confusion", "label-tree-flat", "lomtree", "lr", "lr-random-features"],
     },
     Group {
         input: "texts.csv",
         top: "100",
-        lists: false,
         models: &["text", "text-added", "text-fastxml", "text-hashed", "text-ngrams"],
     },
-    Group { input: "wide.txt", top: "20", lists: true, models: &["shortlist-ilr", "shortlist-lr", "shortlist-ls"] },
 ];
 
-/// A model with a ranker of an older format, which is refused.
-const REFUSED: &str = "evidence-ilr";
+/// Models that are refused, and the sentence that says why.
+const REFUSED: [(&str, &str); 2] = [
+    ("evidence-ilr", "has a ranker of format version 3 or 4, which is read no more: train it again"),
+    ("shortlist-ls", "has lists of likely labels, which are read no more: train it again"),
+];
 
 const EMBEDDINGS: [&str; 8] = ["bias", "by-length", "by-sum", "center", "paper", "plain", "unnamed", "words"];
 
@@ -87,7 +84,6 @@ mod words {
     /// Added to prediction, with the end of the name of the file that holds its outcome.
     pub const PLAIN: (&[&str], &str) = (&[], "jsonl");
     pub const STORED_THRESHOLDS: (&[&str], &str) = (&["--threshold", "auto"], "auto.jsonl");
-    pub const WITHOUT_LISTS: (&[&str], &str) = (&["--exact"], "exact.jsonl");
 
     pub fn inspect(file: &str) -> Vec<&str> {
         vec!["inspect", file]
@@ -154,11 +150,9 @@ fn models_predict_as_they_did() {
     let desk = Desk::new();
     let mut failures = Vec::new();
     for group in &GROUPS {
-        let mut ways = vec![words::PLAIN, words::STORED_THRESHOLDS];
-        ways.extend(group.lists.then_some(words::WITHOUT_LISTS));
         for name in group.models {
             let (model, input) = (path(&format!("models/{name}.model")), path(&format!("data/{}", group.input)));
-            for (options, stored) in &ways {
+            for (options, stored) in [words::PLAIN, words::STORED_THRESHOLDS] {
                 let line = [&words::predict(&model, &input, group.top)[..], options].concat();
                 let same = succeeded(&desk, &line).and_then(|new| {
                     same_predictions(&objects(&read(&format!("models/{name}.{stored}"))), &objects(&new))
@@ -171,13 +165,13 @@ fn models_predict_as_they_did() {
 }
 
 #[test]
-fn a_model_with_a_ranker_of_an_older_format_is_refused_in_a_sentence() {
-    let (model, input) = (path(&format!("models/{REFUSED}.model")), path("data/multi.txt"));
-    let reason = succeeded(&Desk::new(), &words::predict(&model, &input, "5")).unwrap_err();
-    assert!(
-        reason.contains("has a ranker of format version 3 or 4, which is read no more: train it again"),
-        "{reason}"
-    );
+fn models_that_are_read_no_more_are_refused_in_a_sentence() {
+    let input = path("data/multi.txt");
+    for (name, expected) in REFUSED {
+        let model = path(&format!("models/{name}.model"));
+        let reason = succeeded(&Desk::new(), &words::predict(&model, &input, "5")).unwrap_err();
+        assert!(reason.contains(&format!("{name}.model: {expected}")), "{reason}");
+    }
 }
 
 /// `inspect` leaves out what it does not understand of a model's parameters and report.
@@ -240,7 +234,10 @@ fn every_file_is_checked_and_every_version_is_there() {
     };
     let listed = |names: &mut dyn Iterator<Item = &str>| -> BTreeSet<String> { names.map(str::to_owned).collect() };
     let models = names("models", ".model");
-    assert_eq!(models, listed(&mut GROUPS.iter().flat_map(|group| group.models.iter().copied()).chain([REFUSED])));
+    assert_eq!(
+        models,
+        listed(&mut GROUPS.iter().flat_map(|group| group.models.iter().copied()).chain(REFUSED.map(|(name, _)| name)))
+    );
     let embeddings = names("embeddings", ".safetensors");
     assert_eq!(embeddings, listed(&mut EMBEDDINGS.into_iter()));
     assert_eq!(names("caches", ".rmb"), listed(&mut CACHES.into_iter().map(|(name, _)| name)));

@@ -10,7 +10,6 @@ pub(crate) mod lbfgs;
 pub mod matrix;
 pub(crate) mod orth;
 pub(crate) mod random;
-pub(crate) mod sparse_accumulator;
 pub mod table;
 pub(crate) mod topk;
 

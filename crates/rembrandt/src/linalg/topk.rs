@@ -22,14 +22,14 @@ pub fn rank(scores: &[f32], top: usize) -> Vec<u32> {
     rank_candidates((0..).zip(scores.iter().copied()), top)
 }
 
-/// Like [`rank`], for candidates given as pairs of label and score, such as those of a shortlist. Labels should be
+/// Like [`rank`], for candidates given as pairs of label and score. Labels should be
 /// distinct: each pair is ranked by itself.
 ///
 /// ```
 /// use rembrandt::metrics::rank_candidates;
 ///
-/// let shortlist = [(900, 0.5), (17, 0.25), (4, 0.5)];
-/// assert_eq!(rank_candidates(shortlist, 2), [4, 900]);
+/// let candidates = [(900, 0.5), (17, 0.25), (4, 0.5)];
+/// assert_eq!(rank_candidates(candidates, 2), [4, 900]);
 /// ```
 pub fn rank_candidates(candidates: impl IntoIterator<Item = (u32, f32)>, top: usize) -> Vec<u32> {
     let candidates = candidates.into_iter();

@@ -13,7 +13,6 @@ use crate::metrics::DEFAULT_THRESHOLD;
 use crate::score::head::{Calibration, Head, Loss};
 use crate::score::ranker::Ranker;
 use crate::score::scorer::ScoreParts;
-use crate::score::shortlist::Shortlist;
 use crate::tree::{TreeMethod, Trees};
 use crate::{Error, Examples, Result, Side};
 
@@ -68,7 +67,6 @@ pub(crate) struct Contents {
     pub spectrum: Vec<f64>,
     pub head: Head,
     pub ranker: Option<Ranker>,
-    pub shortlist: Option<Shortlist>,
     /// Trees in place of embedding and head, which are then empty.
     pub trees: Option<Arc<Trees>>,
     pub calibration: Calibration,
@@ -98,7 +96,6 @@ impl Contents {
             spectrum: Vec::new(),
             head: Head::LeastSquares,
             ranker: None,
-            shortlist: None,
             trees: None,
             calibration,
             thresholds: vec![DEFAULT_THRESHOLD; shape.c],
@@ -181,10 +178,6 @@ impl Contents {
                     && (weights.rows(), weights.cols()) == (trained, width + 1)
             }
         };
-        let shortlist = |shortlist: &Shortlist| {
-            let law = shortlist.log_partition.iter().all(|law| law.is_sound(k));
-            shortlist.check(d, trained).is_ok() && law && self.head.is_linear() && self.trees.is_none()
-        };
         let covariance = &self.stats.covariance;
         let named = |names: &Option<Names>, count: usize| names.as_ref().is_none_or(|names| names.len() == count);
         let checks = [
@@ -192,12 +185,10 @@ impl Contents {
             ("intercept", self.intercept.len() == k),
             ("spectrum", self.spectrum.len() == k),
             ("head", head),
-            ("shortlist", self.shortlist.as_ref().is_none_or(shortlist)),
             (
                 "ranker",
                 self.ranker.as_ref().is_none_or(|ranker| {
-                    let alone =
-                        matches!(self.head, Head::LeastSquares) && self.trees.is_none() && self.shortlist.is_none();
+                    let alone = matches!(self.head, Head::LeastSquares) && self.trees.is_none();
                     let identity = self.calibration == Calibration::identity(self.calibration.loss);
                     alone && identity && ranker.check(d, trained).is_ok()
                 }),

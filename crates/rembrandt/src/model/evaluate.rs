@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::{Batch, InputOptions, Model, PredictOptions, Predictor, Search, Threshold};
+use super::{Batch, InputOptions, Model, PredictOptions, Predictor, Threshold};
 use crate::data::{Dataset, Examples};
 use crate::linalg::csr::CsrRef;
 use crate::metrics::{Bootstrap, Evaluator, Example, Intervals, Propensity, Scores, Settings};
@@ -34,8 +34,8 @@ pub struct EvaluationOptions {
     pub bootstrap: usize,
     /// Constants of the propensity model behind PSP.
     pub propensity: Propensity,
-    /// Which labels to score.
-    pub search: Search,
+    /// Score all labels also where the model proposes some for each example.
+    pub exact: bool,
 }
 
 impl Default for EvaluationOptions {
@@ -44,7 +44,7 @@ impl Default for EvaluationOptions {
             threshold: Threshold::Stored,
             bootstrap: 100,
             propensity: Propensity::default(),
-            search: Search::default(),
+            exact: false,
         }
     }
 }
@@ -183,7 +183,7 @@ struct RunningEvaluation<'m> {
 
 impl<'m> RunningEvaluation<'m> {
     fn new(model: &'m Model, options: &EvaluationOptions) -> Result<RunningEvaluation<'m>> {
-        let EvaluationOptions { threshold, bootstrap, propensity, search } = *options;
+        let EvaluationOptions { threshold, bootstrap, propensity, exact } = *options;
         let c = model.shape().c;
         let bootstrap = (bootstrap > 0).then(|| Bootstrap {
             replicates: bootstrap,
@@ -195,8 +195,8 @@ impl<'m> RunningEvaluation<'m> {
         let threshold = Some(threshold);
         Ok(RunningEvaluation {
             evaluator: Evaluator::new(c, settings)?.trained_on(&stats.counts, stats.examples)?,
-            best: model.predictor(PredictOptions { search, ..PredictOptions::top(TOP) })?,
-            probable: model.predictor(PredictOptions { threshold, search, ..PredictOptions::top(MOST_PREDICTED) })?,
+            best: model.predictor(PredictOptions { exact, ..PredictOptions::top(TOP) })?,
+            probable: model.predictor(PredictOptions { threshold, exact, ..PredictOptions::top(MOST_PREDICTED) })?,
             many: c > MANY_LABELS,
             predicting: Duration::ZERO,
             examples: 0,

@@ -19,7 +19,7 @@
 use serde::Serialize;
 
 use super::Model;
-use super::predict::{PredictOptions, Search};
+use super::predict::PredictOptions;
 use crate::linalg::csr::{Csr, CsrRef};
 use crate::score::head::{Loss, STRIP};
 use crate::score::ranker::{FeatureLabelMatrix, Ranker, Scope, inverse_length};
@@ -127,7 +127,7 @@ impl Model {
         let alone = self.calibration().loss == Loss::Independent || label >= self.shape().c - self.added();
         let labels = alone.then(|| vec![label as u32]);
         let predictor =
-            self.predictor(PredictOptions { top: self.shape().c, threshold: None, labels, search: Search::Shortlist })?;
+            self.predictor(PredictOptions { top: self.shape().c, threshold: None, labels, exact: false })?;
         let found = predictor.predict_prepared(x);
         Ok(found.row(0).find(|(id, _)| *id as usize == label).map_or(0.0, |(_, p)| p))
     }
@@ -188,7 +188,7 @@ impl Model {
     /// Base and shares by taking each feature away.
     fn differences(&self, x: CsrRef<'_>, label: usize) -> Shares {
         let entries: Vec<(usize, f32)> = x.entries(0).collect();
-        let scorer = self.scorer(Some(vec![label as u32]), Search::Exact, 1);
+        let scorer = self.scorer(Some(vec![label as u32]), true);
         let score = |x: CsrRef<'_>| -> Vec<f64> {
             let one = |scored: Scored| scored.best.into_ranked().map(|(_, score)| f64::from(score)).sum();
             scorer.top(x, &self.project(x), 1).into_iter().map(one).collect()

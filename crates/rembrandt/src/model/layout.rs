@@ -13,9 +13,6 @@
 //! | `labels` | f32 or bf16 | c×k | one row per label |
 //! | `projection` | f32 or bf16 | d×k | one row per feature |
 //! | `weights` | f32 or bf16 | (c−a)×(k+1) or (c−a)×(f+1) | logistic head, if it is one; the constant last |
-//! | `shortlist_starts` | u64 | d+2 | lists of likely labels, if there are any: where that of each feature begins |
-//! | `shortlist_labels`, `shortlist_shares` | u32, bf16 | | the labels on them, and what a feature says for each |
-//! | `shortlist_offsets`, `shortlist_direction` | f32 | c−a, k | see [`shortlist`](crate::score::shortlist) |
 //! | `association_starts`, `one_vs_rest_starts` | u64 | d+1 | the ranker, if there is one: where the labels of each feature begin |
 //! | `association_labels`, `association_weights`, … | u32, bf16 | | its association table and one-vs-rest weights, see [`ranker`](crate::score::ranker) |
 //! | `ranker_offsets` | f32 | c−a | logarithms of inverse propensities, if rare labels are lifted |
@@ -39,7 +36,6 @@ use crate::data::featurizer::FeaturizerParams;
 use crate::linalg::table::Precision;
 use crate::score::head::{Calibration, Head};
 use crate::score::ranker::{Combination, Proposals, Ranker};
-use crate::score::shortlist::{Shortlist, Width};
 use crate::tree::TreeMethod;
 
 /// Files say the oldest version that knows all that is in them.
@@ -84,16 +80,6 @@ pub(super) struct RankerDescription {
     pub lifted: bool,
 }
 
-/// The shortlist of a model.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct ShortlistDescription {
-    #[serde(flatten)]
-    pub width: Width,
-    /// The coefficients of the log-partition function, under softmax.
-    #[serde(rename = "rest", skip_serializing_if = "Option::is_none")]
-    pub log_partition: Option<[f64; 4]>,
-}
-
 /// The kinds of parts that a model has.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Description {
@@ -105,12 +91,12 @@ pub(super) struct Description {
     pub words: [bool; 2],
     pub added: usize,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub shortlist: Option<ShortlistDescription>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ranker: Option<RankerDescription>,
-    /// The ranker of versions 3 and 4, which is refused.
+    /// The ranker of versions 3 and 4, and lists of likely labels: both are refused.
     #[serde(default, skip_serializing)]
     pub evidence: Option<Value>,
+    #[serde(default, skip_serializing)]
+    pub shortlist: Option<Value>,
 }
 
 impl Description {
@@ -138,10 +124,6 @@ impl Description {
             combination: r.combination,
             lifted: !r.offsets.is_empty(),
         };
-        let shortlist = |s: &Shortlist| ShortlistDescription {
-            width: s.width,
-            log_partition: s.log_partition.as_ref().map(|law| law.coefficients),
-        };
         Description {
             preprocessing,
             head,
@@ -150,9 +132,9 @@ impl Description {
             examples: contents.stats.examples,
             words: contents.stats.words,
             added: contents.added_weights.rows(),
-            shortlist: contents.shortlist.as_ref().map(shortlist),
             ranker: contents.ranker.as_ref().map(ranker),
             evidence: None,
+            shortlist: None,
         }
     }
 

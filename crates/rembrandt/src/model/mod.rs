@@ -14,7 +14,6 @@
 //! | `input` | examples for a model, batch by batch, from files |
 //! | `explain` | [`Explanation`]: which features made a label probable |
 //! | `add_label` | a label more, from a few examples, without training |
-//! | `shortlist` | a model that gets lists of likely labels after training |
 //! | `names`, `neighbors` | labels by name; labels that features treat alike |
 //! | `embedding` | [`EmbeddingFile`]: labels, projection, report |
 //! | `container` | safetensors, written and checked: both files lie in it |
@@ -35,7 +34,6 @@ mod open;
 mod predict;
 mod project;
 mod save;
-mod shortlist;
 #[cfg(test)]
 mod tests;
 
@@ -46,7 +44,6 @@ use serde_json::Value;
 use crate::data::Dataset;
 use crate::linalg::table::{Precision, Table};
 use crate::score::head::{Calibration, Head};
-use crate::score::shortlist::{Shortlist, Width};
 use crate::tree::Trees;
 use crate::{Error, Result};
 use contents::Contents;
@@ -60,7 +57,7 @@ pub use export::Export;
 pub use input::{Batch, InputOptions};
 pub use names::Names;
 pub use neighbors::Neighbor;
-pub use predict::{PredictOptions, Prediction, Predictions, Predictor, Search, Threshold};
+pub use predict::{PredictOptions, Prediction, Predictions, Predictor, Threshold};
 
 /// The size of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -178,20 +175,6 @@ impl Model {
     /// From h to scores; of no use in a model of trees.
     pub fn head(&self) -> &Head {
         &self.contents.head
-    }
-
-    /// How wide a search for likely labels is, in a model that has lists of them.
-    pub fn shortlist_width(&self) -> Option<Width> {
-        self.contents.shortlist.as_ref().map(|shortlist| shortlist.width)
-    }
-
-    /// Number of labels in all of its lists of likely labels.
-    pub fn shortlist_entries(&self) -> usize {
-        self.contents.shortlist.as_ref().map_or(0, Shortlist::entries)
-    }
-
-    fn shortlist(&self) -> Option<&Shortlist> {
-        self.contents.shortlist.as_ref()
     }
 
     /// The trees, of a model that has them instead of an embedding.

@@ -10,9 +10,7 @@ use safetensors::Dtype;
 use super::Model;
 use super::container::{self, Container, damaged};
 use super::contents::{Contents, Preprocessing, TrainingStats, finite};
-use super::layout::{
-    Description, FORMAT, HeadDescription, PreprocessingDescription, RankerDescription, ShortlistDescription,
-};
+use super::layout::{Description, FORMAT, HeadDescription, PreprocessingDescription, RankerDescription};
 use super::names::Names;
 use crate::data::featurizer::{Featurizer, FeaturizerParts, SparseTransform, Weighting};
 use crate::io::mmap;
@@ -21,7 +19,6 @@ use crate::linalg::matrix::Matrix;
 use crate::linalg::table::{Numbers, Precision, Table};
 use crate::score::head::{Head, RandomFeatures};
 use crate::score::ranker::{self, FeatureLabelMatrix, Ranker};
-use crate::score::shortlist::{LogPartition, Shortlist};
 use crate::tree::{self, Trees};
 use crate::{Error, Result};
 
@@ -79,10 +76,13 @@ impl File<'_> {
             let reason = "has a ranker of format version 3 or 4, which is read no more: train it again";
             return Err(Error::file(file.path, reason));
         }
-        let shortlist = description.shortlist.as_ref().map(|s| self.shortlist(s, &head, (d, c - added, k)));
+        if description.shortlist.is_some() {
+            let reason = "has lists of likely labels, which are read no more: train it again";
+            return Err(Error::file(file.path, reason));
+        }
         let ranker = description.ranker.map(|ranker| self.ranker(ranker, &counts[..c - added], d)).transpose()?;
-        if ranker.is_some() && (!matches!(description.head, HeadDescription::LeastSquares) || shortlist.is_some()) {
-            return Err(self.damaged("it has a ranker beside a head or lists of labels"));
+        if ranker.is_some() && !matches!(description.head, HeadDescription::LeastSquares) {
+            return Err(self.damaged("it has a ranker beside a head"));
         }
         let trees = match description.head {
             HeadDescription::Trees { method } => {
@@ -106,7 +106,6 @@ impl File<'_> {
             spectrum: file.vector("spectrum", Dtype::F64, k)?,
             head,
             ranker,
-            shortlist: shortlist.transpose()?,
             trees,
             calibration: description.calibration,
             thresholds: self.numbers("thresholds", c)?,
@@ -178,34 +177,6 @@ impl File<'_> {
         };
         ranker.check(d, counts.len()).map_err(|what| self.damaged(what))?;
         Ok(ranker)
-    }
-
-    fn shortlist(
-        &self,
-        description: &ShortlistDescription,
-        head: &Head,
-        (d, c, k): (usize, usize, usize),
-    ) -> Result<Shortlist> {
-        if !head.is_linear() || k == 0 {
-            return Err(self.damaged("it has lists of labels, but its head has no use for them"));
-        }
-        let law = |coefficients: [f64; 4]| -> Result<LogPartition> {
-            Ok(LogPartition { direction: self.container.vector("shortlist_direction", Dtype::F32, k)?, coefficients })
-        };
-        let shortlist = Shortlist {
-            width: description.width,
-            log_partition: description.log_partition.map(law).transpose()?,
-            starts: self.buffer("shortlist_starts", Dtype::U64)?,
-            labels: self.buffer("shortlist_labels", Dtype::U32)?,
-            shares: self.buffer("shortlist_shares", Dtype::BF16)?,
-            offsets: self.buffer("shortlist_offsets", Dtype::F32)?,
-        };
-        shortlist.check(d, c).map_err(|what| self.damaged(what))?;
-        let sound = shortlist.log_partition.as_ref().is_none_or(|law| law.is_sound(k));
-        if !sound || shortlist.width.probes == 0 || shortlist.width.labels == 0 {
-            return Err(self.damaged("a number of its lists is out of range"));
-        }
-        Ok(shortlist)
     }
 
     /// A large matrix, used in place.

@@ -20,7 +20,6 @@ use crate::linalg::matrix::Matrix;
 use crate::linalg::topk::TopK;
 use crate::score::head::{Loss, STRIP};
 use crate::score::scorer::{Scored, Scorer};
-use crate::score::shortlist::Width;
 use crate::tree::{TreeMemory, Trees, Wanted};
 use crate::{Error, Result};
 
@@ -45,27 +44,14 @@ pub struct PredictOptions {
     pub threshold: Option<Threshold>,
     /// Only these labels, at their cost alone. Under softmax probabilities are then those given that it is one of them.
     pub labels: Option<Vec<u32>>,
-    /// Which labels to score.
-    pub search: Search,
-}
-
-/// Which labels to score for an example.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Search {
-    /// Those of a [shortlist](crate::score::shortlist), where the model has lists for it, all labels are asked for, and no more
-    /// of them than a shortlist has; else all.
-    #[default]
-    Shortlist,
-    /// Those of a shortlist as before, wider or narrower than the model says.
-    Width(Width),
-    /// All labels.
-    Exact,
+    /// Score all labels also where the model proposes some for each example.
+    pub exact: bool,
 }
 
 impl PredictOptions {
     /// The `top` most probable of all labels.
     pub fn top(top: usize) -> PredictOptions {
-        PredictOptions { top, threshold: None, labels: None, search: Search::default() }
+        PredictOptions { top, threshold: None, labels: None, exact: false }
     }
 }
 
@@ -205,7 +191,7 @@ impl Model {
     pub fn scores<'a>(&self, x: impl Into<CsrRef<'a>>) -> Result<Matrix> {
         self.check_embedding()?;
         let x = self.prepare(x.into())?;
-        Ok(self.scorer(None, Search::Exact, 1).scores(x.view(), &self.project(x.view())))
+        Ok(self.scorer(None, true).scores(x.view(), &self.project(x.view())))
     }
 
     /// Makes the model ready to predict.
@@ -213,7 +199,7 @@ impl Model {
     /// # Errors
     /// If an option is out of range.
     pub fn predictor(&self, options: PredictOptions) -> Result<Predictor<'_>> {
-        let PredictOptions { top, threshold, labels, search } = options;
+        let PredictOptions { top, threshold, labels, exact } = options;
         let c = self.shape().c;
         if top == 0 {
             return Err(Error::parameter("top", "ask for at least one label"));
@@ -235,10 +221,7 @@ impl Model {
             }
         };
         let prior = self.prior(trained.as_deref(), &added, top);
-        if let Search::Width(width) = search {
-            self.check_width(width)?;
-        }
-        let scorer = self.scorer(trained.clone(), search, top);
+        let scorer = self.scorer(trained.clone(), exact);
         let mut predictor = Predictor {
             model: self,
             scorer,
@@ -253,23 +236,10 @@ impl Model {
         Ok(predictor)
     }
 
-    /// Scores `ids`, ascending, or all labels that were trained, or for each example those that are likely; `top` of
-    /// them will be asked for.
-    pub(super) fn scorer(&self, ids: Option<Vec<u32>>, search: Search, top: usize) -> Scorer<'_> {
-        let shortlist = self.shortlist().filter(|_| ids.is_none());
+    /// Scores `ids`, ascending, or all labels that were trained, or for each example those that the model proposes.
+    pub(super) fn scorer(&self, ids: Option<Vec<u32>>, exact: bool) -> Scorer<'_> {
         let scorer = Scorer::new(self.contents().score_parts(), ids);
-        let width = match search {
-            Search::Shortlist => shortlist.map(|shortlist| shortlist.width),
-            Search::Width(width) => Some(width),
-            Search::Exact => None,
-        };
-        if search == Search::Exact {
-            return scorer.exact();
-        }
-        match shortlist.zip(width) {
-            Some((shortlist, width)) if top <= width.labels => scorer.with_shortlist(shortlist, width),
-            _ => scorer,
-        }
+        if exact { scorer.exact() } else { scorer }
     }
 
     /// The frequencies of labels in training, best first.
@@ -306,17 +276,12 @@ fn in_range(threshold: &Threshold) -> bool {
 }
 
 impl Predictor<'_> {
-    /// How wide the search is, if it does not score all labels.
-    pub fn width(&self) -> Option<Width> {
-        self.scorer.width()
-    }
-
-    /// Labels that are scored for each of some prepared examples.
+    /// Labels that are scored for each of some prepared examples, where the model proposes them; absent: all.
     ///
     /// # Panics
     /// If there is a feature that the model does not know.
-    pub fn scored(&self, x: CsrRef<'_>) -> Vec<Vec<u32>> {
-        self.scorer.scored_labels(x, &self.model.project(x))
+    pub fn candidates(&self, x: CsrRef<'_>) -> Option<Vec<Vec<u32>>> {
+        self.scorer.candidates(x, || self.model.project(x))
     }
 
     /// Predicts labels of examples as they come from a reader. Features that the model does not know are dropped.

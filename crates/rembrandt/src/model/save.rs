@@ -42,16 +42,13 @@ fn list<'a, T: bytemuck::Pod>(name: &'static str, dtype: &'static str, numbers: 
 
 /// All numbers of a model, wider ones first.
 fn tensors<'a>(contents: &'a Contents, trees: &'a Arrays<'_>) -> Vec<Tensor<'a>> {
-    let Contents { labels, projection, head, ranker, shortlist, stats, added_weights, .. } = contents;
+    let Contents { labels, projection, head, ranker, stats, added_weights, .. } = contents;
     let k = labels.cols();
     let dtype = match labels.precision() {
         Precision::F32 => "F32",
         Precision::Bf16 => "BF16",
     };
     let mut tensors = vec![list("counts", "U64", &stats.counts)];
-    if let Some(shortlist) = shortlist {
-        tensors.push(list("shortlist_starts", "U64", &shortlist.starts));
-    }
     if let Some(ranker) = ranker {
         tensors.push(list("association_starts", "U64", &ranker.associations.starts));
         tensors.push(list("one_vs_rest_starts", "U64", &ranker.one_vs_rest.starts));
@@ -63,12 +60,6 @@ fn tensors<'a>(contents: &'a Contents, trees: &'a Arrays<'_>) -> Vec<Tensor<'a>>
         tensor("covariance", "F32", vec![k, k], bytemuck::cast_slice(stats.covariance.as_slice())),
         list("thresholds", "F32", &contents.thresholds),
     ]);
-    if let Some(shortlist) = shortlist {
-        let direction = shortlist.log_partition.as_ref().map_or(&[][..], |law| &law.direction);
-        tensors.push(list("shortlist_labels", "U32", &shortlist.labels));
-        tensors.push(list("shortlist_offsets", "F32", &shortlist.offsets));
-        tensors.push(list("shortlist_direction", "F32", direction));
-    }
     if let Some(ranker) = ranker {
         if !ranker.offsets.is_empty() {
             tensors.push(list("ranker_offsets", "F32", &ranker.offsets));
@@ -95,9 +86,6 @@ fn tensors<'a>(contents: &'a Contents, trees: &'a Arrays<'_>) -> Vec<Tensor<'a>>
     let large = [("labels", Some(labels)), ("projection", Some(projection)), ("weights", head.weights())];
     for (name, table) in large {
         tensors.extend(table.map(|t| tensor(name, dtype, vec![t.rows(), t.cols()], t.bytes())));
-    }
-    if let Some(shortlist) = shortlist {
-        tensors.push(list("shortlist_shares", "BF16", &shortlist.shares));
     }
     if let Some(ranker) = ranker {
         tensors.push(list("association_weights", "BF16", &ranker.associations.weights));

@@ -4,10 +4,8 @@
 //! |---|---|
 //! | [`head`] | scores from h(x): least squares, logistic regression, random features, pursuit; calibration |
 //! | [`ranker`] | a sparse linear scorer for each label, asked about the candidates of an example |
-//! | [`shortlist`] | labels that an example could have, so that prediction need not score all of them |
 //! | `scorer` | the only place where scores are added up |
 
 pub mod head;
 pub mod ranker;
 pub(crate) mod scorer;
-pub mod shortlist;

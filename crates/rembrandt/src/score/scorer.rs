@@ -5,7 +5,7 @@
 //! p(l)     = σ(scale·score + shift)   or, with one label per example,   softmax(scale·score)
 //! ```
 //!
-//! Tuning, calibration, shortlists and prediction all call it. Labels go through in tiles, so that nothing of the size
+//! Calibration and prediction both call it. Labels go through in tiles, so that nothing of the size
 //! examples × labels is written down unless it is asked for. Groups of tiles are handed to threads; where they begin
 //! depends on the number of labels alone, and so do the sums.
 
@@ -16,18 +16,14 @@ use rayon::prelude::*;
 
 use super::head::{Calibration, Dictionary, Head, Loss, Pursuit};
 use super::ranker::{Ranker, Scope, Views};
-use super::shortlist::{Shortlist, Width};
 use crate::linalg::csr::CsrRef;
 use crate::linalg::kernels::elementwise::{cos_turns, exp_sum};
 use crate::linalg::kernels::gather;
 use crate::linalg::kernels::select::among_largest;
 use crate::linalg::matrix::Matrix;
-use crate::linalg::sparse_accumulator::SparseAccumulator;
 use crate::linalg::table::Table;
 use crate::linalg::topk::TopK;
 
-/// Examples of a task that looks for likely labels.
-const EXAMPLES: usize = 8;
 /// Labels of a tile.
 const TILE: usize = 256;
 /// Groups of tiles at most: more would hold more candidates at a time.
@@ -55,8 +51,6 @@ pub(crate) struct Scorer<'a> {
     least_squares: Option<(f32, Cow<'a, Table>)>,
     /// The label of each row; absent when rows are labels.
     ids: Option<Vec<u32>>,
-    /// Where to look for the labels of an example, if not all are scored.
-    shortlist: Option<(Width, &'a Shortlist)>,
     /// Whether a ranker is asked about all labels, and not about the candidates of each example.
     exact: bool,
 }
@@ -131,22 +125,12 @@ impl<'a> Scorer<'a> {
             }
             _ => None,
         };
-        Scorer { parts, weights, least_squares, ids, shortlist: None, exact: false }
+        Scorer { parts, weights, least_squares, ids, exact: false }
     }
 
     /// Scores all labels, also with a ranker.
     pub fn exact(self) -> Scorer<'a> {
         Scorer { exact: true, ..self }
-    }
-
-    /// Scores for each example those labels only that are likely.
-    pub fn with_shortlist(self, shortlist: &'a Shortlist, width: Width) -> Scorer<'a> {
-        Scorer { shortlist: Some((width, shortlist)), ..self }
-    }
-
-    /// How wide the search is, if not all labels are scored.
-    pub fn width(&self) -> Option<Width> {
-        self.shortlist.map(|(width, _)| width)
     }
 
     /// Number of labels that are scored.
@@ -159,34 +143,14 @@ impl<'a> Scorer<'a> {
         if let Some(ranker) = self.parts.ranker {
             return self.ranked(ranker, x, h).into_iter().map(|scores| self.top_ranked(&scores, top)).collect();
         }
-        let Some((width, shortlist)) = self.shortlist else { return self.top_of_all(h, top) };
-        let z = self.inputs(h);
-        let one = |scratch: &mut SparseAccumulator, i: usize| {
-            let labels = shortlist.search(x.row(i), width, |_, _| false, scratch);
-            let (mut scored, _) = self.top_of_some(&labels, z.row(i), top);
-            if self.parts.calibration.loss == Loss::Softmax
-                && let Some(law) = shortlist.log_partition.as_ref().filter(|_| labels.len() < self.count())
-            {
-                let rest = law.log_rest(h.row(i), scored.log_partition.value());
-                scored.log_partition.add((tame(rest as f32), 1.0));
-            }
-            scored
-        };
-        (0..x.rows()).into_par_iter().with_min_len(EXAMPLES).map_init(SparseAccumulator::default, one).collect()
+        self.top_of_all(h, top)
     }
 
-    /// The labels that are scored for each of some prepared examples.
-    pub fn scored_labels(&self, x: CsrRef<'_>, h: &Matrix) -> Vec<Vec<u32>> {
-        if let Some(ranker) = self.parts.ranker {
-            let labels = |scores: Vec<(u32, f32)>| scores.into_iter().map(|(label, _)| label).collect();
-            return self.ranked(ranker, x, h).into_iter().map(labels).collect();
-        }
-        let all = || (0..self.count()).map(|at| self.label(at)).collect();
-        let one = |scratch: &mut SparseAccumulator, i: usize| match self.shortlist {
-            Some((width, shortlist)) => shortlist.search(x.row(i), width, |_, _| false, scratch),
-            None => all(),
-        };
-        (0..x.rows()).into_par_iter().with_min_len(EXAMPLES).map_init(SparseAccumulator::default, one).collect()
+    /// The labels that are scored for each of some prepared examples, where a ranker proposes them; absent: all.
+    pub fn candidates(&self, x: CsrRef<'_>, h: impl FnOnce() -> Matrix) -> Option<Vec<Vec<u32>>> {
+        let ranker = self.parts.ranker.filter(|_| !self.exact && self.ids.is_none())?;
+        let labels = |scores: Vec<(u32, f32)>| scores.into_iter().map(|(label, _)| label).collect();
+        Some(self.ranked(ranker, x, &h()).into_iter().map(labels).collect())
     }
 
     /// Log-odds of the candidates of each example by the ranker, or of the labels asked for; ascending labels.
@@ -214,26 +178,6 @@ impl<'a> Scorer<'a> {
             }
         }
         found
-    }
-
-    /// Scores some labels of an example with head inputs `z`: each to the same bits as among all labels. Also their
-    /// calibrated scores. Heads whose scores are linear in h have shortlists, and no others.
-    pub fn top_of_some(&self, labels: &[u32], z: &[f32], top: usize) -> (Scored, Vec<f32>) {
-        debug_assert!(self.parts.head.is_linear() && self.ids.is_none(), "some labels of a head that is not linear");
-        let (mut found, calibration) = (Scored::new(top), self.parts.calibration);
-        let mut scores = vec![0.0; labels.len()];
-        for (label, score) in labels.iter().zip(&mut scores) {
-            let row = *label as usize;
-            self.weights.dots(z, row..row + 1, std::slice::from_mut(score));
-        }
-        for (label, score) in labels.iter().zip(&mut scores) {
-            *score = calibrated(calibration, *score);
-            found.best.offer(*label, *score);
-        }
-        if calibration.loss == Loss::Softmax {
-            found.log_partition.add(exp_sum(&scores));
-        }
-        (found, scores)
     }
 
     /// The best of all labels for each of some prepared examples, whose projections are the rows of `h`.

@@ -1,4 +1,4 @@
-//! The fit with chosen settings: embedding, cross-fitted projection, head, combination, shortlist.
+//! The fit with chosen settings: embedding, cross-fitted projection, head, combination.
 
 use std::sync::Arc;
 
@@ -9,7 +9,6 @@ use super::params::{HeadKind, TrainParams, Tuning};
 use super::report::TrainReport;
 use super::search::search;
 use super::search_outcome::SearchOutcome;
-use super::shortlist::ShortlistRows;
 use super::validation::{Components, MOST_EXAMPLES, MOST_SCORES, Setting};
 use crate::data::{Dataset, Examples, near_duplicates};
 use crate::embed::{Embedder, Means};
@@ -140,8 +139,6 @@ struct FittedHead {
     head: Head,
     report: Option<LogisticReport>,
     calibrated: Calibrated,
-    /// Rows that the width of a shortlist is chosen on.
-    shortlist: Option<ShortlistRows>,
 }
 
 impl Fit<'_> {
@@ -161,20 +158,16 @@ impl Fit<'_> {
         add_intercept(&mut h, &embedding.intercept);
         let (mean, covariance) = moments(h.view());
         let fitted = self.head(&embedding, means.as_ref(), &embedder, (h, calibrated, faithful), run)?;
-        let FittedHead { head, report, calibrated, shortlist } = fitted;
+        let FittedHead { head, report, calibrated } = fitted;
         params.least_squares_weight = calibrated.least_squares;
         run.end_stage("head");
 
-        let shortlist = shortlist.map(|rows| rows.shortlist(self.data, &embedding, &head, calibrated.calibration));
-        let (shortlist, shortlist_report) = shortlist.transpose()?.flatten().unzip();
-        run.end_stage("shortlist");
         let report = TrainReport {
             held_out: calibrated.held_out,
             tried,
             cut_short,
             embedding: embedding.report.clone(),
             head: report,
-            shortlist: shortlist_report,
         };
         let mut contents = Contents::of(self.data, preprocessing, calibrated.calibration)?;
         contents.stats.mean = mean;
@@ -185,7 +178,6 @@ impl Fit<'_> {
             intercept: embedding.intercept,
             spectrum: embedding.spectrum,
             head,
-            shortlist: shortlist.flatten(),
             thresholds: calibrated.thresholds,
             params: json!(params),
             report: json!(report),
@@ -240,10 +232,8 @@ impl Fit<'_> {
     ) -> Result<FittedHead> {
         let (params, shape) = (self.params, self.data.shape());
         let decoder = Decoder { labels: &embedding.labels, means, atoms: params.pursued(self.data) };
-        let wants_shortlist = params.wants_shortlist(shape.c);
         if params.head == HeadKind::LeastSquares {
-            let shortlist = wants_shortlist.then(|| ShortlistRows::all(h.view(), false));
-            return Ok(FittedHead { head: decoder.head(), report: None, calibrated, shortlist });
+            return Ok(FittedHead { head: decoder.head(), report: None, calibrated });
         }
         let held_out = self.held_out_folds();
         let cross_fitted = params.folds > 0 && params.method.fits_labels();
@@ -252,13 +242,11 @@ impl Fit<'_> {
         let features = self.setting.features.map(|f| RandomFeatures::draw(&f, h.view())).transpose()?;
         let (labels, weights) = (self.data.labels()?, self.data.weights()?);
         let targets = self.targets(&labels, weights.as_deref());
-        let ((mut model, report), shortlist) = if faithful || params.folds == 0 {
+        let (mut model, report) = if faithful || params.folds == 0 {
             let inputs = Inputs::new(h.view(), features.as_ref());
-            let shortlist = wants_shortlist.then(|| ShortlistRows::all(h.view(), cross_fitted));
-            (params.fit_head(&self.setting, None, inputs, targets, run)?, shortlist)
+            params.fit_head(&self.setting, None, inputs, targets, run)?
         } else {
             let (out, kept): (Vec<usize>, Vec<usize>) = (0..shape.n).partition(|i| held_out.of(*i) == 0);
-            let shortlist = wants_shortlist.then(|| ShortlistRows::some(h.view(), &out, true));
             let out = RowSubset::new(h.view(), &targets, &out);
             let kept = RowSubset::keep(h, &targets, &kept);
             let inputs = Inputs::new(kept.h.view(), features.as_ref());
@@ -276,7 +264,7 @@ impl Fit<'_> {
                 true => found,
                 false => Calibrated { least_squares: found.least_squares, ..calibrated },
             };
-            (fitted, shortlist)
+            fitted
         };
         decoder.add_constants(&mut model, calibrated.least_squares);
         if let Some(propensity) = params.propensity {
@@ -284,7 +272,7 @@ impl Fit<'_> {
             lift(&mut model.weights, &mut calibrated.thresholds, &propensities, calibrated.calibration);
         }
         let head = Head::logistic(features, model, &embedding.labels, calibrated.least_squares);
-        Ok(FittedHead { head, report, calibrated, shortlist })
+        Ok(FittedHead { head, report, calibrated })
     }
 
     /// h of the examples from projections that have not seen them.

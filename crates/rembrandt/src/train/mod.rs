@@ -24,7 +24,6 @@ mod report;
 mod search;
 mod search_clock;
 mod search_outcome;
-mod shortlist;
 #[cfg(test)]
 mod tests;
 mod thresholds;

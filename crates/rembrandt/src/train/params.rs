@@ -10,7 +10,6 @@ use crate::data::{Dataset, Examples, Shape, Side};
 use crate::embed::{Embedder, Method};
 use crate::metrics::Propensity;
 use crate::score::head::{Descent, FeatureParams, Kernel, LogisticParams, Loss, Sampled};
-use crate::score::shortlist::FROM_LABELS;
 use crate::{Error, Rembrandt, Result};
 
 /// Dimensions to begin with, where nobody says how many.
@@ -108,10 +107,6 @@ pub struct TrainParams {
     pub group_duplicates: bool,
     /// Rank as if every label had been given as often as it applies: those that tend to be forgotten move up.
     pub propensity: Option<Propensity>,
-    /// With so many labels or more, make [lists](crate::score::shortlist) with which prediction need not look at all of them.
-    /// Absent: never.
-    #[serde(default)]
-    pub shortlist: Option<usize>,
     /// What a mistake on each label counts; absent: 1. For independent labels.
     pub label_weights: Option<Vec<f32>>,
 }
@@ -151,7 +146,6 @@ impl TrainParams {
             folds: 3,
             group_duplicates: false,
             propensity: None,
-            shortlist: Some(FROM_LABELS),
             label_weights: None,
         }
     }
@@ -242,12 +236,11 @@ impl TrainParams {
         let product = data.label_feature_product_memory() as f64;
         let finding = embedding + product + trial + 4.0 * (scores + head);
         // The final one: E and P; a projection of other examples while h is cross-fitted, weights and what moves them
-        // while the head is trained, label-feature pairs while shortlist and ranker are made.
+        // while the head is trained.
         let d = shape.d as f64;
         let crossing = 4.0 * 2.0 * n * k + 4.0 * d * (k + 6.0 * self.embedding.panel as f64) + data.bytes() as f64;
         let heading = 4.0 * (2.0 * n * k + scores + head);
-        let listing = 4.0 * (c * width + scores) + 20.0 * data.nnz(Side::X) as f64;
-        finding.max(4.0 * (c + d) * k + crossing.max(heading).max(listing)) as u64
+        finding.max(4.0 * (c + d) * k + crossing.max(heading)) as u64
     }
 
     /// Operations that training the head takes, roughly.

@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::embed;
 use crate::score::head::{FeatureParams, LogisticReport};
-use crate::score::shortlist::ShortlistReport;
 
 /// How a training went.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -19,9 +18,6 @@ pub struct TrainReport {
     pub embedding: embed::Report,
     /// The head on h itself; absent for least squares, random features and sampled labels.
     pub head: Option<LogisticReport>,
-    /// How much of all labels prediction must look at; absent where it looks at all of them anyway.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub shortlist: Option<ShortlistReport>,
 }
 
 /// Quality on examples that had no part in the fit.

@@ -345,25 +345,3 @@ fn heads_on_sampled_labels_are_trained_and_told_of() {
         assert!(sampled.held_out.p1 > whole.held_out.p1 - 0.05, "{:?}", sampled.held_out);
     }
 }
-
-#[test]
-fn many_labels_get_lists_and_few_do_not() {
-    let data = Dataset::from_rows(&rows(400, |_| 0), D, C).unwrap();
-    for head in [HeadKind::Independent, HeadKind::Softmax, HeadKind::LeastSquares] {
-        let usual = TrainParams { k: Some(6), ..TrainParams::new(head) };
-        let plain = fit(&usual, &data, &Tuning::off());
-        assert!(plain.shortlist_width().is_none() && report(&plain).shortlist.is_none());
-        let many = TrainParams { shortlist: Some(C), ..usual };
-        let trained = fit(&many, &data, &Tuning::off());
-        let report = report(&trained).shortlist.unwrap();
-        assert!(report.used && trained.shortlist_width().is_some(), "{report:?}");
-        // All labels fit on a shortlist.
-        let last = report.last().unwrap();
-        assert_eq!((last.recall_of_scan, last.recall_of_labels), (1.0, 1.0));
-        assert_eq!((last.p1, last.p5), (report.scan_p1, report.scan_p5));
-        assert_eq!(std::mem::discriminant(trained.head()), std::mem::discriminant(plain.head()));
-        let weights = |model: &Model| model.head().weights().map(|weights| weights.bytes().to_vec());
-        assert_eq!(weights(&trained), weights(&plain));
-        assert_eq!(trained.labels().bytes(), plain.labels().bytes());
-    }
-}

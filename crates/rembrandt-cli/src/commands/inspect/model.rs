@@ -6,7 +6,6 @@ use rembrandt::embed::Method;
 use rembrandt::linalg::table::Precision;
 use rembrandt::model::{Model, Names, Preprocessing};
 use rembrandt::score::head::{Head, Loss};
-use rembrandt::score::shortlist::ShortlistReport;
 use rembrandt::train::{RankerReport, TrainParams, TrainReport};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -27,7 +26,6 @@ fn json_result(model: &Model, bytes: u64) -> Value {
         "kind": "model",
         "n": background.examples, "d": shape.d, "c": shape.c, "k": shape.k, "added": model.added(),
         "head": head_json(model), "preprocessing": preprocessing_json(model.preprocessing()),
-        "shortlist": model.shortlist_width(),
         "calibration": model.calibration(), "precision": model.precision(),
         "label_names": model.label_names().is_some(), "feature_names": model.feature_names().is_some(),
         "label_words": label_words, "feature_words": feature_words,
@@ -78,9 +76,6 @@ fn text(model: &Model, bytes: u64) -> String {
     ]);
     if !spectrum.is_empty() {
         rows.push(("spectrum", listed(spectrum.iter().map(String::as_str))));
-    }
-    if let Some(report) = model.report().get("shortlist") {
-        rows.extend(ShortlistReport::deserialize(report).ok().as_ref().map(train::shortlist));
     }
     if let Ok(report) = RankerReport::deserialize(model.report()) {
         rows.extend(train::ranker(&report));

@@ -60,7 +60,6 @@ fn trained(rows: &Rows, labels: u32, center: bool) -> Contents {
         intercept: embedding.intercept,
         spectrum: embedding.spectrum,
         head: Head::LeastSquares,
-        shortlist: None,
         ranker: None,
         trees: None,
         calibration: Calibration { loss: Loss::Independent, scale: 8.0, shift: -4.0 },

@@ -45,7 +45,6 @@ fn parts(preprocessing: Preprocessing, head: Head, loss: Loss, d: usize) -> Cont
         spectrum: vec![4.0, 2.0, 1.0],
         head,
         ranker: None,
-        shortlist: None,
         trees: None,
         calibration: Calibration { loss, scale: 1.5, shift: if loss == Loss::Softmax { 0.0 } else { -0.25 } },
         thresholds: vec![0.5, 0.25, 0.5, 0.75],

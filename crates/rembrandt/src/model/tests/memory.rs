@@ -1,6 +1,6 @@
 //! A model in memory is the model that its file holds.
 
-use super::super::{PredictOptions, Predictions, Search};
+use super::super::Predictions;
 use super::*;
 use crate::linalg::kernels::dots::narrow;
 use crate::metrics::rank;
@@ -17,7 +17,7 @@ fn predictions(model: &Model) -> Predictions {
 
 /// All that can be asked of two models is answered alike, to the last bit.
 fn assert_same(a: &Model, b: &Model, what: &str) {
-    let sizes = |model: &Model| (model.shape(), model.added(), model.precision(), model.shortlist_width());
+    let sizes = |model: &Model| (model.shape(), model.added(), model.precision());
     assert_eq!(sizes(a), sizes(b), "{what}");
     assert_eq!((a.params(), a.report()), (b.params(), b.report()), "{what}");
     assert_eq!((a.training_stats(), a.thresholds()), (b.training_stats(), b.thresholds()), "{what}");
@@ -60,34 +60,14 @@ fn a_model_in_memory_is_that_of_its_file() {
 }
 
 #[test]
-fn labels_and_lists_that_come_later_need_no_file() {
+fn labels_that_come_later_need_no_file() {
     for (kind, precision) in ["ilr", "softmax"].into_iter().flat_map(|kind| PRECISIONS.map(|p| (kind, p))) {
         let (memory, saved) = (model(&parts(kind, 300), precision), save(&parts(kind, 300), precision));
-        let grown = |model: &Model| {
-            let model = model.add_label("new", &rows(examples(9, 3).view(), 0, 4)).unwrap();
-            let x = model.prepare(examples(200, 5).view()).unwrap();
-            let found = model.predictor(PredictOptions::top(2)).unwrap().predict_prepared(x.view());
-            let mut y = Csr::new(true);
-            for i in 0..x.rows() {
-                let mut labels = found.labels(i).to_vec();
-                labels.sort_unstable();
-                labels.iter().for_each(|label| y.push(*label, 1.0));
-                y.end_row();
-            }
-            model.with_shortlist((x.view(), y.view()), None).unwrap()
-        };
-        let ((memory, report), (opened, again)) = (grown(&memory), grown(&saved.open()));
-        assert!(report.used && report == again, "{kind}: {report:?}");
+        let grown = |model: &Model| model.add_label("new", &rows(examples(9, 3).view(), 0, 4)).unwrap();
+        let (memory, opened) = (grown(&memory), grown(&saved.open()));
         assert_same(&memory, &opened, kind);
         memory.save(&saved.path).unwrap();
         assert_same(&memory, &saved.open(), kind);
-        let search = |model: &Model, search: Search| {
-            let predictor = model.predictor(PredictOptions { search, ..PredictOptions::top(3) }).unwrap();
-            predictor.predict(examples(60, 7).view()).unwrap()
-        };
-        for way in [Search::Shortlist, Search::Exact] {
-            assert_eq!(search(&memory, way), search(&saved.open(), way), "{kind}");
-        }
     }
 }
 

@@ -7,7 +7,7 @@ mod file;
 mod golden;
 mod memory;
 mod predict;
-mod shortlist;
+mod ranker;
 mod trees;
 
 use std::path::PathBuf;
@@ -101,7 +101,6 @@ pub fn parts(kind: &str, c: usize) -> Contents {
         intercept: matrix(1, k, 0.5).row(0).to_vec(),
         spectrum: (0..k).map(|j| 9.0 / (j + 1) as f64).collect(),
         head,
-        shortlist: None,
         ranker: None,
         trees: None,
         calibration: Calibration { loss, scale: 1.3, shift },

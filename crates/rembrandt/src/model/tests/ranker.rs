@@ -1,0 +1,51 @@
+//! Models with a ranker.
+
+use super::super::{PredictOptions, Predictions};
+use super::file::{forge, place, refusal};
+use super::*;
+
+#[test]
+fn all_labels_are_scored_where_that_is_asked_for() {
+    let model = model(&parts("ranker", 50), Precision::F32);
+    let x = model.prepare(examples(40, 8).view()).unwrap();
+    let predict = |exact: bool| -> (Predictions, Option<Vec<Vec<u32>>>) {
+        let predictor = model.predictor(PredictOptions { exact, ..PredictOptions::top(50) }).unwrap();
+        (predictor.predict_prepared(x.view()), predictor.candidates(x.view()))
+    };
+    let ((some, candidates), (all, none)) = (predict(false), predict(true));
+    assert!(none.is_none());
+    for (i, candidates) in candidates.unwrap().iter().enumerate().filter(|(i, _)| !x.view().row(*i).0.is_empty()) {
+        let mut found = some.labels(i).to_vec();
+        found.sort_unstable();
+        assert_eq!(&found, candidates, "example {i}");
+        assert_eq!(all.labels(i).len(), 50, "example {i}");
+    }
+}
+
+#[test]
+fn a_damaged_ranker_is_refused() {
+    let saved = save(&parts("ranker", 50), Precision::F32);
+    let path = saved.dir.path().join("bad");
+    let wrong: [(&str, usize, &[u8]); 6] = [
+        ("association_starts", 8, &[255; 8]),
+        ("association_labels", 0, &[255; 4]),
+        ("association_weights", 0, &[0x80, 0x7f]),
+        ("one_vs_rest_starts", 8, &[255; 8]),
+        ("one_vs_rest_labels", 0, &[255; 4]),
+        ("one_vs_rest_weights", 0, &[0x80, 0x7f]),
+    ];
+    for (name, from, with) in wrong {
+        let at = place(&saved, name) + from;
+        let bytes = forge(&saved, |bytes, _| bytes[at..at + with.len()].copy_from_slice(with));
+        let message = refusal(&path, &bytes);
+        assert!(message.starts_with("is damaged (") && message.contains("its ranker"), "{name}: {message}");
+    }
+    let good = parts("ranker", 50);
+    for kind in ["ilr", "pursuit"] {
+        let useless = Contents { ranker: good.ranker.clone(), ..parts(kind, 50) };
+        assert!(Model::new(useless).unwrap_err().to_string().starts_with("ranker: does not fit"), "{kind}");
+    }
+    let mut none = good.clone();
+    none.ranker.as_mut().unwrap().proposals = Proposals { by_words: 0, by_embedding: 0 };
+    assert!(Model::new(none).unwrap_err().to_string().starts_with("ranker: does not fit"));
+}
