@@ -180,13 +180,6 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Removes all checkpoints of this scope.
-    pub(crate) fn forget_all(&mut self) {
-        if let Some(checkpoints) = self.checkpoints {
-            checkpoints.forget_within(&self.scope);
-        }
-    }
-
     /// The checkpoints and the whole of a name, for tasks on other threads.
     pub(crate) fn shared(&self, name: &str) -> Option<(&'a Checkpoints, String)> {
         self.checkpoints.map(|checkpoints| (checkpoints, self.name(name)))

@@ -19,8 +19,6 @@ use crate::watch::Watcher;
 
 /// How often a process is looked at.
 const GLANCE: Duration = Duration::from_millis(20);
-/// The share of the time for a method that may go into the choice of its settings.
-const TUNING: f64 = 0.5;
 
 /// Where methods are measured.
 pub struct Bench<'a> {
@@ -58,11 +56,6 @@ impl Bench<'_> {
         let mut train = self.program("train");
         train.arg(&self.plan.train).arg("-o").arg(model).args(["--method", entry.method.name]);
         train.args(["--seed", &self.plan.of.seed.to_string()]).args(&self.plan.of.train_options);
-        if entry.method.embedding.is_some() {
-            // Trees take their settings from their papers: there is nothing to choose.
-            let tuning = self.plan.of.budget.mul_f64(TUNING);
-            train.args(["--tune", &format!("{}s", tuning.as_secs_f64())]);
-        }
         if let Some(k) = entry.k {
             train.args(["-k", &k.to_string()]);
         }

@@ -5,14 +5,13 @@ use clap::{Arg, Command};
 use super::method::{self, METHODS, MethodChoice};
 
 /// Options of `train` that `-h` shows; `--help` shows all.
-const SHORT: [&str; 17] = [
+const SHORT: [&str; 16] = [
     "train",
     "output",
     "text",
     "method",
     "k",
     "head",
-    "tune",
     "tfidf",
     "normalize",
     "text_column",

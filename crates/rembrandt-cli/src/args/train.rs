@@ -8,7 +8,7 @@ use rembrandt::data::featurizer::{FeaturizerParams, Hashing, NGrams, Weighting};
 use rembrandt::embed::Method;
 use rembrandt::metrics::Propensity;
 use rembrandt::score::head::{FeatureParams, Kernel, Sampled};
-use rembrandt::train::{FeatureOptions, HeadKind, RankerParams, TrainParams, Tuning};
+use rembrandt::train::{FeatureOptions, HeadKind, RankerParams, TrainParams};
 
 use super::method::{self, METHODS, MethodChoice};
 use super::tree::TreeArgs;
@@ -18,7 +18,7 @@ use crate::memory::parse_size;
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  rembrandt train train.txt.gz -o tags.model\n  rembrandt train articles.csv --text \
-                        --label-separator ';' -o tags.model\n  rembrandt train train.rmb -k 300 --tune 10m -o tags.model\n  rembrandt \
+                        --label-separator ';' -o tags.model\n  rembrandt train train.rmb -k 300 -o tags.model\n  rembrandt \
                         train train.rmb -o tags.model --resume  # again after a kill: goes on\n  rembrandt train --method \
                         fastxml --help  # the options of another method"
 )]
@@ -58,8 +58,6 @@ pub struct TrainArgs {
     #[command(flatten)]
     pub head: HeadArgs,
     #[command(flatten)]
-    pub tuning: TuningArgs,
-    #[command(flatten)]
     pub params: ParamArgs,
     #[command(flatten)]
     pub trees: TreeArgs,
@@ -88,7 +86,7 @@ pub struct HeadArgs {
     /// mean example has]
     #[arg(long, value_name = "N")]
     atoms: Option<usize>,
-    /// Ridge of the head: in examples or, with random features, relative to their mean square [default: chosen]
+    /// Ridge of the head: in examples or, with random features, relative to their mean square [default: 16; with random features 0.01]
     #[arg(long, value_name = "NUMBER", value_parser = parse_ridge)]
     head_ridge: Option<f64>,
     /// Times that the training of a head on random features, or of a label-tree, sees every example [default: 3, with lr
@@ -100,10 +98,10 @@ pub struct HeadArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     sampled_labels: Option<u64>,
     /// Random features between the embedding and the head: gaussian, cauchy, matern3 or matern5, quasi- before it for
-    /// evenly spread ones, and their number; or none [default: chosen]
+    /// evenly spread ones, and their number [default: none]
     #[arg(long, value_name = "KERNEL:COUNT", value_parser = parse_features)]
-    random_features: Option<RandomFeatures>,
-    /// Squared bandwidth of the random features, in median squared distances [default: chosen]
+    random_features: Option<FeatureParams>,
+    /// Squared bandwidth of the random features, in median squared distances [default: 4]
     #[arg(long, value_name = "NUMBER", requires = "random_features", value_parser = parse_bandwidth)]
     bandwidth: Option<f64>,
     /// Parts for cross-fitting; 0 trains the head on what the projection has already seen [default: 3]
@@ -140,29 +138,15 @@ impl HeadArgs {
 
     /// The first option that would have no effect beside the others, given the kind of head if that is known.
     fn useless(&self, kind: Option<HeadKind>) -> Option<(&'static str, &'static str)> {
-        let no_features = self.random_features == Some(RandomFeatures(None));
-        let given = [("bandwidth", self.bandwidth.is_some()), ("epochs", self.epochs.is_some())];
-        let for_features = given.into_iter().find(|(_, given)| no_features && *given);
         if self.epochs.is_some() && self.random_features.is_none() {
             return Some(("epochs", "is for random features: add --random-features, or leave it out"));
         }
-        if self.sampled_labels.is_some() && self.random_features.is_some_and(|features| features.0.is_some()) {
+        if self.sampled_labels.is_some() && self.random_features.is_some() {
             return Some(("sampled_labels", "is for a head on h itself: leave it out, or leave out --random-features"));
         }
         let for_heads = self.for_heads().into_iter().find(|(_, given)| kind == Some(HeadKind::LeastSquares) && *given);
-        let features = for_features.map(|(name, _)| (name, "is for random features, of which there shall be none"));
-        features.or(for_heads.map(|(name, _)| (name, "is for the heads lr and ilr, which ls has not")))
+        for_heads.map(|(name, _)| (name, "is for the heads lr and ilr, which ls has not"))
     }
-}
-
-/// What is searched for on held-out examples.
-#[derive(Args)]
-#[command(next_help_heading = "Tuning")]
-pub struct TuningArgs {
-    /// Search for better settings on held-out examples for so long, such as 10m: dimensions, ridge, strength of the head,
-    /// random features. The result then depends on the speed of the machine
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
-    tune: Option<Duration>,
 }
 
 impl TrainArgs {
@@ -171,10 +155,10 @@ impl TrainArgs {
         self.head.head.and_then(|head| head.0).or(method::own_head(method))
     }
 
-    /// Whether nothing was given that asks for one of the paper's systems, or for a search.
+    /// Whether nothing was given that asks for one of the paper's systems.
     pub fn is_default(&self, method: Method) -> bool {
         let asks_for_a_head = self.head.head.is_some() || self.head.random_features.is_some();
-        method == Method::Rembrandt && self.tuning.tune.is_none() && !self.params.as_published() && !asks_for_a_head
+        method == Method::Rembrandt && !self.params.as_published() && !asks_for_a_head
     }
 
     /// The first option that the default training has no use for.
@@ -213,8 +197,8 @@ impl TrainArgs {
         })
     }
 
-    /// Parameters of the library for an embedding and a kind of head, and what to choose of them.
-    pub fn params(&self, method: Method, kind: HeadKind) -> (TrainParams, Tuning) {
+    /// Parameters of the library for an embedding and a kind of head.
+    pub fn params(&self, method: Method, kind: HeadKind) -> TrainParams {
         let mut params = TrainParams::for_method(method, kind);
         params.embedding = self.params.over(params.embedding);
         (params.k, params.ridge) = (self.params.given_k(), self.params.given_ridge());
@@ -223,7 +207,7 @@ impl TrainArgs {
         params.atoms = head.atoms;
         params.group_duplicates = head.group_duplicates;
         params.propensity = head.propensity;
-        params.features = head.random_features.and_then(|given| given.0);
+        params.features = head.random_features;
         params.logistic.ridge = head.head_ridge.unwrap_or(params.logistic.ridge);
         let sampled = |labels| Sampled { labels, ..Sampled::new(kind.loss()) };
         params.sampled = head.sampled_labels.map(|labels| sampled(usize::try_from(labels).unwrap_or(usize::MAX)));
@@ -236,21 +220,7 @@ impl TrainArgs {
         if let Some(features) = &mut params.features {
             features.seed = params.embedding.seed;
         }
-        let tuning = match self.tuning.tune {
-            None => Tuning::off(),
-            Some(budget) => Tuning::within(budget).with(|t| {
-                t.k = params.k.is_none();
-                t.ridge = params.ridge.is_none();
-                // What a preset or the paper's procedure is asked for is not to be replaced.
-                t.random_fraction = self.params.random_fraction.is_none() && !self.params.as_published();
-                t.strength = head.head_ridge.is_none();
-                // A ridge is meant for the one or the other, and sampled labels for h itself.
-                t.features =
-                    head.random_features.is_none() && head.head_ridge.is_none() && head.sampled_labels.is_none();
-                t.bandwidth = head.bandwidth.is_none();
-            }),
-        };
-        (params, tuning)
+        params
     }
 }
 
@@ -335,21 +305,14 @@ const KERNELS: &[(&str, Kernel)] = &[
     ("matern5", Kernel::Matern5),
 ];
 
-/// Random features that were asked for, or that there shall be none.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RandomFeatures(Option<FeatureParams>);
-
-/// Reads `cauchy:4000`, `quasi-gaussian:1000` or `none`.
-fn parse_features(text: &str) -> Result<RandomFeatures, String> {
-    if text == "none" {
-        return Ok(RandomFeatures(None));
-    }
-    let wrong = || "write a kernel and a number, such as cauchy:4000 or quasi-gaussian:1000, or none".to_owned();
+/// Reads `cauchy:4000` or `quasi-gaussian:1000`.
+fn parse_features(text: &str) -> Result<FeatureParams, String> {
+    let wrong = || "write a kernel and a number, such as cauchy:4000 or quasi-gaussian:1000".to_owned();
     let (name, count) = text.split_once(':').ok_or_else(wrong)?;
     let (quasi, name) = name.strip_prefix("quasi-").map_or((false, name), |name| (true, name));
     let kernel = KERNELS.iter().find(|(word, _)| *word == name).ok_or_else(wrong)?.1;
     let count = count.parse().ok().filter(|count| *count > 0).ok_or_else(wrong)?;
-    Ok(RandomFeatures(Some(FeatureParams { kernel, quasi, count, ..TrainParams::FEATURES })))
+    Ok(FeatureParams { kernel, quasi, count, ..TrainParams::FEATURES })
 }
 
 /// Reads a number, zero or more.
@@ -408,10 +371,11 @@ mod tests {
 
     #[test]
     fn random_features_are_read() {
-        let found = parse_features("quasi-matern3:4000").unwrap().0.unwrap();
+        let found = parse_features("quasi-matern3:4000").unwrap();
         assert_eq!((found.kernel, found.quasi, found.count), (Kernel::Matern3, true, 4000));
-        assert_eq!(parse_features("none"), Ok(RandomFeatures(None)));
-        assert!(["cauchy", "cauchy:0", "cauchy:x", "laplace:5"].iter().all(|text| parse_features(text).is_err()));
+        assert!(
+            ["none", "cauchy", "cauchy:0", "cauchy:x", "laplace:5"].iter().all(|text| parse_features(text).is_err())
+        );
     }
 
     #[test]

@@ -13,7 +13,7 @@ use rembrandt::data::{Dataset, RowScale, Texts};
 use rembrandt::embed::Method;
 use rembrandt::model::Preprocessing;
 use rembrandt::score::ranker::Proposals;
-use rembrandt::train::{HeadKind, HeldOut, Prepared, RankerReport, TrainParams, TrainReport, TrainingData, Tried};
+use rembrandt::train::{HeadKind, HeldOut, Prepared, RankerReport, TrainParams, TrainReport, TrainingData};
 use rembrandt::{Error, Examples, Rembrandt, Side};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -91,7 +91,7 @@ fn train_embedding(method: Method, task: Task<'_>, display: &mut Display) -> any
     if let Some((name, reason)) = args.useless_head(kind) {
         return Err(Error::parameter(name, reason).into());
     }
-    let (mut params, tuning) = args.params(method, kind);
+    let mut params = args.params(method, kind);
     params.k = params.k.map(|k| if args.params.preset_chose_k() { k.min(data.shape().c) } else { k });
     if let Some(path) = &args.head.label_weights {
         if kind == HeadKind::Softmax {
@@ -111,19 +111,14 @@ fn train_embedding(method: Method, task: Task<'_>, display: &mut Display) -> any
     let estimate = check_memory(params.memory(data), data, limit, "lower -k")?;
     display.note(&format!("about {} of memory will be needed", BinaryBytes(estimate)));
 
-    let mut parameters = json!(params);
-    parameters["tuning"] = json!(tuning);
-    let resume = Resume::open(args.resume, &args.output, ("train", data, parameters), display)?;
+    let resume = Resume::open(args.resume, &args.output, ("train", data, json!(params)), display)?;
     let mut watch = display.run().with_checkpoints(resume.checkpoints());
-    let trained = params.fit(data, preprocessing, &tuning, &mut watch);
+    let trained = params.fit(data, preprocessing, &mut watch);
     let seconds = watch.seconds().to_vec();
     drop(watch);
     display.clear();
     let (model, resume) = resume.check(trained, display)?;
     let (params, report) = (TrainParams::deserialize(model.params())?, TrainReport::deserialize(model.report())?);
-    if report.cut_short {
-        display.note("the time for tuning was over before the search was: a longer --tune gives it more");
-    }
     let model = if args.compact { model.compact() } else { model };
     model.save(&args.output)?;
     resume.finish(display);
@@ -297,7 +292,7 @@ fn json_of(params: &TrainParams, report: &TrainReport) -> Map<String, Value> {
         "method": params.method, "atoms": params.atoms, "head": params.head, "k": params.k, "ridge": params.ridge,
         "head_ridge": logistic.then(|| head_ridge(params)), "least_squares_weight": logistic.then_some(params.least_squares_weight),
         "random_features": params.features, "sampled": params.sampled, "folds": params.folds,
-        "held_out": report.held_out, "tried": report.tried, "cut_short": report.cut_short,
+        "held_out": report.held_out,
         "energy_fraction": report.embedding.energy_fraction,
     });
     let Value::Object(object) = object else { unreachable!("it was written as an object") };
@@ -324,14 +319,12 @@ fn summary(
 fn rows_of(params: &TrainParams, report: &TrainReport) -> Vec<(&'static str, String)> {
     let k = params.k.unwrap_or_default() as u64;
     let ridge = params.ridge.map_or_else(String::new, |ridge| format!(", ridge {}", short(ridge)));
-    let mut rows = vec![
+    vec![
         ("method", params.method.name().to_owned()),
         ("embedding", format!("{}{ridge}{}", count(k, "dimension"), random(params.embedding.random_fraction))),
         ("head", head(params)),
         ("held out", estimate(&report.held_out)),
-    ];
-    rows.extend(tried(&report.tried));
-    rows
+    ]
 }
 
 /// The ranker and how good it is, in a few lines.
@@ -396,27 +389,4 @@ pub(super) fn estimate(held: &HeldOut) -> String {
         percent(held.p5),
         count(held.examples, "example")
     )
-}
-
-/// A line for each setting that was tried, when there was a choice.
-pub(super) fn tried(tried: &[Tried]) -> Vec<(&'static str, String)> {
-    if tried.len() < 2 {
-        return Vec::new();
-    }
-    let line = |t: &Tried| {
-        let head = t.head_ridge.map_or_else(String::new, |ridge| format!(", head {}", short(ridge)));
-        let width = t
-            .random_features
-            .map_or_else(String::new, |f| format!(", {} random features of bandwidth {}", f.count, short(f.bandwidth)));
-        let [p1, p3, p5] = [t.held_out.p1, t.held_out.p3, t.held_out.p5].map(|v| 100.0 * v);
-        let (ridge, least_squares_weight) = (short(t.ridge), short(t.least_squares_weight.into()));
-        let (k, random) = (t.k, random(t.random_fraction));
-        (
-            "tried",
-            format!(
-                "k {k}{random}, ridge {ridge}{head}, plus {least_squares_weight} × least squares{width}: {p1:.1} {p3:.1} {p5:.1}"
-            ),
-        )
-    };
-    tried.iter().map(line).collect()
 }

@@ -183,8 +183,10 @@ fn models_tell_as_much_as_they_did() {
     };
     for name in GROUPS.iter().flat_map(|group| group.models) {
         let new = succeeded(&desk, &words::inspect(&path(&format!("models/{name}.model")))).unwrap();
-        let old = read(&format!("models/{name}.inspect.txt"));
-        assert_eq!(rows(&new), rows(&old), "{name}");
+        let mut old = rows(&read(&format!("models/{name}.inspect.txt")));
+        // What a search for settings tried is told no more.
+        old.retain(|row| row != "tried");
+        assert_eq!(rows(&new), old, "{name}");
     }
 }
 

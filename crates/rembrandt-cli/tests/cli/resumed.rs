@@ -75,8 +75,8 @@ fn a_killed_embedding_goes_on() {
 #[test]
 fn a_killed_training_goes_on() {
     let sampled = kill_and_compare("train train.txt --head ilr -k 9 --panel 2 --sampled-labels 5");
-    let tuned = kill_and_compare("train train.txt -k 8 --tune 60m --random-features none");
-    assert!(sampled > 0 && tuned > 0);
+    let classes = kill_and_compare("train train.txt --head lr -k 9 --panel 2");
+    assert!(sampled > 0 && classes > 0);
 }
 
 #[test]

@@ -106,29 +106,12 @@ fn options_reach_the_default_model() {
 }
 
 #[test]
-fn tuning_tries_several_settings_and_stops_in_time() {
-    let desk = Desk::with_data();
-    // A ridge of the head spares the search for random features.
-    let json = desk.json("train train.txt -o m.model -k 10 --head-ridge 16 --tune 10m --json");
-    let tried = json["tried"].as_array().unwrap();
-    assert!(tried.len() > 1 && json["cut_short"] == false, "{json}");
-    assert!(tried.iter().all(|t| t["k"] == 10 && t["head_ridge"] == 16.0), "{json}");
-    assert!(tried.iter().any(|t| t["ridge"] == json["ridge"]), "{json}");
-    let outcome = desk.ok("train train.txt -o m.model --tune 0s --json");
-    assert!(outcome.stdout.contains("\"cut_short\":true"), "{}", outcome.stdout);
-    assert!(outcome.stderr.contains("a longer --tune gives it more"), "{}", outcome.stderr);
-    assert_eq!(desk.json("inspect m.model --json")["report"]["cut_short"], true);
-}
-
-#[test]
-fn nothing_is_searched_for_unless_asked() {
+fn defaults_follow_from_the_data() {
     let desk = Desk::with_data();
     assert_eq!(desk.json("train train.txt -o m.model --json")["k"], C, "all labels have their dimension");
-    // Of few examples the usual head is as fast.
-    let json = desk.json("train train.txt --head auto -o m.model --json");
-    assert_eq!((&json["head"], &json["k"], &json["cut_short"]), (&json!("independent"), &json!(C), &json!(false)));
-    assert_eq!(json["tried"].as_array().unwrap().len(), 1, "{json}");
     assert_eq!(desk.json("train train.txt -k 4 -o m.model --json")["k"], 4);
+    let json = desk.json("train train.txt --head auto -o m.model --json");
+    assert_eq!((&json["head"], &json["k"]), (&json!("independent"), &json!(C)));
     assert_eq!(desk.json("train train.txt --head ls -o m.model --json")["head"], "least-squares");
     // Random dimensions are there only where they are asked for.
     let random = |options: &str| {

@@ -77,7 +77,7 @@ fn what_makes_no_sense_is_refused() {
         ("--method fastxml --ridge 2", "--ridge means nothing to fastxml"),
         ("--method fastxml --random-fraction 1", "--random-fraction means nothing to fastxml"),
         ("--method fastxml --head lr", "--head means nothing to fastxml"),
-        ("--method fastxml --tune 1m", "--tune means nothing to fastxml"),
+        ("--method fastxml --folds 3", "--folds means nothing to fastxml"),
         ("--method fastxml --compact", "--compact means nothing to fastxml"),
         ("--method lpsr --trees 4", "--trees means nothing to lpsr"),
         ("--method label-tree --depth 1 --branching 4", "--branching means nothing to label-tree with --depth 1"),

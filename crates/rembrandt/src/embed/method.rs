@@ -65,11 +65,6 @@ impl Method {
         matches!(self, Method::Pca | Method::Plst | Method::Cplst)
     }
 
-    /// Whether fewer dimensions are the first of more. Random rows are scaled by their number.
-    pub(crate) fn nests(self) -> bool {
-        !matches!(self, Method::Cs | Method::CsOmp)
-    }
-
     /// Dimensions that there can be, and of what they are at most as many.
     pub fn most(self, shape: Shape) -> (usize, &'static str) {
         if self == Method::Pca { (shape.d, "features") } else { (shape.c, "labels") }

@@ -1,40 +1,52 @@
-//! The weight of the least-squares score beside a head, calibration and thresholds, on held-out examples.
+//! Calibration and thresholds of a head, on held-out examples.
 
-use super::params::TrainParams;
-use super::params::Tuning;
+use rayon::prelude::*;
+
 use super::report::HeldOut;
-use super::search::LEAST_SQUARES_WEIGHTS;
-use super::validation::Components;
+use super::thresholds;
 use crate::Result;
-use crate::score::head::{Calibration, RowSubset};
+use crate::linalg::csr::CsrRef;
+use crate::linalg::matrix::Matrix;
+use crate::metrics::{DEFAULT_THRESHOLD, precision_at, rank};
+use crate::score::head::{Calibration, Loss};
 
 /// How the scores of a head become probabilities.
 pub(super) struct Calibrated {
-    /// Weight of the least-squares score.
-    pub least_squares: f32,
-    /// How good that is.
+    /// How good the scores are.
     pub held_out: HeldOut,
     pub calibration: Calibration,
     pub thresholds: Vec<f32>,
 }
 
-impl TrainParams {
-    /// Fits what `scored` leaves open, for the examples `out`.
-    pub(super) fn calibrate(&self, tuning: &Tuning, scored: &Components, out: &RowSubset) -> Result<Calibrated> {
-        let weights = match tuning.least_squares_weight {
-            true => &LEAST_SQUARES_WEIGHTS[..],
-            false => std::slice::from_ref(&self.least_squares_weight),
-        };
-        let tried = scored.precision(out.labels.view(), out.weights.as_deref(), weights);
-        let single = self.head == super::HeadKind::Softmax;
-        let better = |best: (f32, HeldOut), other: (f32, HeldOut)| {
-            if other.1.quality(single) > best.1.quality(single) { other } else { best }
-        };
-        let tried = weights.iter().copied().zip(tried);
-        let (least_squares, held_out) = tried.reduce(better).expect("something was tried");
-        let scores = scored.combined(least_squares);
-        let calibration = Calibration::fit(self.head.loss(), &scores, out.labels.view());
-        let thresholds = super::thresholds::of_scores(&calibration, scores, out.labels.view())?;
-        Ok(Calibrated { least_squares, held_out, calibration, thresholds })
+impl Calibrated {
+    /// Where nothing is held out.
+    pub fn identity(loss: Loss, c: usize) -> Calibrated {
+        Calibrated {
+            held_out: HeldOut::default(),
+            calibration: Calibration::identity(loss),
+            thresholds: vec![DEFAULT_THRESHOLD; c],
+        }
     }
+
+    /// Fits both to the scores of held-out examples and their labels.
+    pub fn fit(loss: Loss, scores: Matrix, labels: CsrRef<'_>, weights: Option<&[f32]>) -> Result<Calibrated> {
+        let held_out = precision(&scores, labels, weights);
+        let calibration = Calibration::fit(loss, &scores, labels);
+        let thresholds = thresholds::of_scores(&calibration, scores, labels)?;
+        Ok(Calibrated { held_out, calibration, thresholds })
+    }
+}
+
+/// Precision of scores, as a mean weighted by examples.
+fn precision(scores: &Matrix, labels: CsrRef<'_>, weights: Option<&[f32]>) -> HeldOut {
+    let n = scores.rows();
+    let each = |i: usize| {
+        let weight = weights.map_or(1.0, |w| f64::from(w[i]));
+        let ranked = rank(scores.row(i), 5);
+        [1, 3, 5].map(|k| weight * precision_at(labels.row(i).0, &ranked, k))
+    };
+    let each: Vec<[f64; 3]> = (0..n).into_par_iter().map(each).collect();
+    let total = weights.map_or(n as f64, |w| w.iter().map(|w| f64::from(*w)).sum());
+    let [p1, p3, p5] = [0, 1, 2].map(|j| each.iter().map(|row| row[j]).sum::<f64>() / total.max(f64::MIN_POSITIVE));
+    HeldOut { examples: n as u64, p1, p3, p5 }
 }

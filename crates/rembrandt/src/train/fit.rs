@@ -1,15 +1,13 @@
-//! The fit with chosen settings: embedding, cross-fitted projection, head, combination.
+//! The fit of an embedding with a head: validation, embedding, cross-fitted projection, head.
 
 use std::sync::Arc;
 
 use serde_json::json;
 
 use super::calibrated::Calibrated;
-use super::params::{HeadKind, TrainParams, Tuning};
+use super::params::{HeadKind, TrainParams};
 use super::report::TrainReport;
-use super::search::search;
-use super::search_outcome::SearchOutcome;
-use super::validation::{Components, MOST_EXAMPLES, MOST_SCORES, Setting};
+use super::validation::{MOST_EXAMPLES, MOST_SCORES, Validated, validate};
 use crate::data::{Dataset, Examples, near_duplicates};
 use crate::embed::{Embedder, Means};
 use crate::linalg::csr::Csr;
@@ -22,10 +20,10 @@ use crate::score::head::{
     Calibration, Decoder, Descent, Folds, Head, Inputs, Logistic, LogisticParams, LogisticReport, RandomFeatures,
     RowSubset, Sampled, Targets, add_intercept, out_of_fold,
 };
-use crate::score::scorer::head_scores;
+use crate::score::scorer::{add_least_squares, head_scores};
 use crate::{Embedding, Error, Result, Run};
 
-/// One in so many examples is held out from the head, to fit the combination and its calibration; when there are many
+/// One in so many examples is held out from the head, to calibrate it; when there are many
 /// examples, no more than a few thousand are.
 pub(super) const HELD_OUT: usize = 10;
 pub(super) const MOST_HELD_OUT: usize = 5000;
@@ -35,47 +33,40 @@ pub(super) const CROSS: u64 = 0xc405;
 impl TrainParams {
     /// Trains on `data`, whose features `preprocessing` made.
     ///
-    /// The result is the same to the last bit for any number of threads, unless the time for tuning cut it short.
+    /// The result is the same to the last bit for any number of threads.
     ///
     /// # Errors
     /// If the parameters do not fit the data, or `run` was told to stop.
-    pub fn fit(
-        &self,
-        data: &Dataset,
-        preprocessing: Preprocessing,
-        tuning: &Tuning,
-        run: &mut Run<'_>,
-    ) -> Result<Model> {
+    pub fn fit(&self, data: &Dataset, preprocessing: Preprocessing, run: &mut Run<'_>) -> Result<Model> {
         self.check(data)?;
-        // A method that knows its dimensions has none to try.
-        let sensed = self.sensed(data).filter(|_| self.k.is_none());
-        let params = TrainParams { k: self.k.or(sensed), ..self.with_defaults(data.shape()) };
-        let tuning = Tuning { k: tuning.k && sensed.is_none(), ..*tuning };
-        params.fit_with_defaults(data, preprocessing, &tuning, run)
-    }
-
-    fn fit_with_defaults(
-        &self,
-        data: &Dataset,
-        preprocessing: Preprocessing,
-        tuning: &Tuning,
-        run: &mut Run<'_>,
-    ) -> Result<Model> {
-        let groups = match self.group_duplicates {
+        let params = self.resolved(data);
+        let groups = match params.group_duplicates {
             true => run.checkpoint("groups", |_| near_duplicates::groups(data))?,
             false => (0..data.shape().n as u32).collect(),
         };
         run.end_stage("near duplicates");
-        let outcome = run.checkpoint("search", |run| search(data, &groups, self, tuning, run))?;
-        run.end_stage("tuning");
-        let fit = Fit { params: self, data, tuning, groups: &groups, setting: outcome.setting };
-        fit.run(outcome, preprocessing, run)
+        Fit { params: &params, data, groups: &groups }.run(preprocessing, run)
     }
 
-    /// Trains the head of a setting, on h itself or on random features. Validation may stop earlier than `logistic` says.
+    /// These parameters with nothing left open.
+    fn resolved(&self, data: &Dataset) -> TrainParams {
+        let (shape, loss, atoms) = (data.shape(), self.head.loss(), self.pursued(data));
+        let params = TrainParams { k: self.k.or(self.sensed(data)), ..self.with_defaults(shape) };
+        let sampled = params.sampled.filter(|_| params.features.is_none());
+        TrainParams {
+            k: Some(params.first_k(shape)),
+            ridge: Some(params.first_ridge(shape)),
+            atoms: params.atoms.or((atoms > 0).then_some(atoms)),
+            logistic: LogisticParams { loss, ..params.logistic },
+            sampled: sampled.map(|sampled| Sampled { ridge: params.logistic.ridge, loss, ..sampled }),
+            descent: Descent { loss, ..params.descent },
+            ..params
+        }
+    }
+
+    /// Trains the head, on h itself or on random features. Validation may stop earlier than `logistic` says.
     pub(super) fn fit_head(
         &self,
-        setting: &Setting,
         tolerance: Option<f64>,
         inputs: Inputs<'_>,
         targets: Targets<'_>,
@@ -86,55 +77,32 @@ impl TrainParams {
             Error::Parameter { name: "ridge", reason } => Error::parameter("head_ridge", reason),
             other => other,
         };
-        if setting.features.is_some() {
-            let fitted = run.within("head", |run| self.descent(setting).fit(inputs, targets, run));
+        if self.features.is_some() {
+            let fitted = run.within("head", |run| self.descent.fit(inputs, targets, run));
             return Ok((fitted.map_err(named)?, None));
         }
-        if let Some(mut sampled) = self.sampled(setting) {
+        if let Some(mut sampled) = self.sampled {
             // Validation has few examples, and moving the weights of all labels is most of its work.
             sampled.steps = if tolerance.is_some() { sampled.steps.div_ceil(2) } else { sampled.steps };
             let fitted = run.within("head", |run| sampled.fit(inputs, targets, run));
             return Ok((fitted.map_err(named)?, None));
         }
-        let mut params = self.logistic(setting);
+        let mut params = self.logistic;
         params.tolerance = params.tolerance.max(tolerance.unwrap_or(0.0));
         let (model, report) = run.within("head", |run| params.fit(inputs, targets, run)).map_err(named)?;
         Ok((model, Some(report)))
     }
-
-    /// The ridge of the head to begin with.
-    pub(super) fn head_ridge(&self, features: bool) -> f64 {
-        if features { self.descent.ridge } else { self.logistic.ridge }
-    }
-
-    fn logistic(&self, setting: &Setting) -> LogisticParams {
-        let ridge = if setting.features.is_none() { setting.head_ridge } else { self.logistic.ridge };
-        LogisticParams { ridge, loss: self.head.loss(), ..self.logistic }
-    }
-
-    /// How labels are sampled with a setting, if they are.
-    fn sampled(&self, setting: &Setting) -> Option<Sampled> {
-        let sampled = self.sampled.filter(|_| setting.features.is_none())?;
-        Some(Sampled { ridge: setting.head_ridge, loss: self.head.loss(), ..sampled })
-    }
-
-    fn descent(&self, setting: &Setting) -> Descent {
-        let ridge = if setting.features.is_some() { setting.head_ridge } else { self.descent.ridge };
-        Descent { ridge, loss: self.head.loss(), ..self.descent }
-    }
 }
 
-/// A training whose setting is known.
+/// A training whose parameters leave nothing open.
 struct Fit<'a> {
     params: &'a TrainParams,
     data: &'a Dataset,
-    tuning: &'a Tuning,
     /// The group of near duplicates of each example.
     groups: &'a [u32],
-    setting: Setting,
 }
 
-/// A head, fitted, with the combination that suits it.
+/// A head, fitted, and how its scores become probabilities.
 struct FittedHead {
     head: Head,
     report: Option<LogisticReport>,
@@ -142,16 +110,11 @@ struct FittedHead {
 }
 
 impl Fit<'_> {
-    fn run(&self, outcome: SearchOutcome, preprocessing: Preprocessing, run: &mut Run<'_>) -> Result<Model> {
-        let SearchOutcome { start, tried, cut_short, faithful, .. } = outcome;
-        let calibrated = Calibrated {
-            least_squares: outcome.least_squares_weight,
-            held_out: outcome.held_out,
-            calibration: outcome.calibration,
-            thresholds: outcome.thresholds,
-        };
-        let mut params = self.chosen_params();
-        let (embedding, means, embedder) = self.embed(&params, start, run)?;
+    fn run(&self, preprocessing: Preprocessing, run: &mut Run<'_>) -> Result<Model> {
+        let validated = run.checkpoint("validation", |run| validate(self.data, self.params, self.groups, run))?;
+        let Validated { calibrated, start, faithful } = validated;
+        run.end_stage("validation");
+        let (embedding, means, embedder) = self.embed(start, run)?;
         run.end_stage("embedding");
 
         let mut h = self.data.gather_features(embedding.projection.view())?;
@@ -159,16 +122,9 @@ impl Fit<'_> {
         let (mean, covariance) = moments(h.view());
         let fitted = self.head(&embedding, means.as_ref(), &embedder, (h, calibrated, faithful), run)?;
         let FittedHead { head, report, calibrated } = fitted;
-        params.least_squares_weight = calibrated.least_squares;
         run.end_stage("head");
 
-        let report = TrainReport {
-            held_out: calibrated.held_out,
-            tried,
-            cut_short,
-            embedding: embedding.report.clone(),
-            head: report,
-        };
+        let report = TrainReport { held_out: calibrated.held_out, embedding: embedding.report.clone(), head: report };
         let mut contents = Contents::of(self.data, preprocessing, calibrated.calibration)?;
         contents.stats.mean = mean;
         contents.stats.covariance = covariance;
@@ -179,39 +135,16 @@ impl Fit<'_> {
             spectrum: embedding.spectrum,
             head,
             thresholds: calibrated.thresholds,
-            params: json!(params),
+            params: json!(self.params),
             report: json!(report),
             ..contents
         })
     }
 
-    /// The parameters with the setting put in.
-    fn chosen_params(&self) -> TrainParams {
-        let (params, setting) = (self.params, &self.setting);
-        let atoms = params.pursued(self.data);
-        let mut chosen = TrainParams {
-            k: Some(setting.k),
-            atoms: params.atoms.or((atoms > 0).then_some(atoms)),
-            ridge: Some(setting.ridge),
-            logistic: params.logistic(setting),
-            sampled: params.sampled(setting),
-            descent: params.descent(setting),
-            features: setting.features,
-            ..params.clone()
-        };
-        chosen.embedding.random_fraction = setting.random_fraction;
-        chosen
-    }
-
     /// The embedding of all examples, from that of a part of them if there is one.
-    fn embed(
-        &self,
-        params: &TrainParams,
-        start: Option<Matrix>,
-        run: &mut Run<'_>,
-    ) -> Result<(Embedding, Option<Means>, Embedder)> {
-        let mut embedder = params.embedder(self.data.shape());
-        if start.is_some() && params.method.regresses_to_find() && self.data.shape().n <= MOST_EXAMPLES {
+    fn embed(&self, start: Option<Matrix>, run: &mut Run<'_>) -> Result<(Embedding, Option<Means>, Embedder)> {
+        let mut embedder = self.params.embedder(self.data.shape());
+        if start.is_some() && self.params.method.regresses_to_find() && self.data.shape().n <= MOST_EXAMPLES {
             // The start is nearly as good as one pass would make it, unless it comes from a sample: that misses most of
             // the rare labels.
             embedder.params.passes = embedder.params.passes.saturating_sub(1);
@@ -221,7 +154,7 @@ impl Fit<'_> {
         Ok((embedding, means, embedder))
     }
 
-    /// The head on cross-fitted h, and its combination with the other scores.
+    /// The head on cross-fitted h, and how its scores become probabilities.
     fn head(
         &self,
         embedding: &Embedding,
@@ -239,39 +172,36 @@ impl Fit<'_> {
         let cross_fitted = params.folds > 0 && params.method.fits_labels();
         let h = if cross_fitted { self.cross_fit(h, embedding, embedder, run)? } else { h };
         run.end_stage("cross-fitting");
-        let features = self.setting.features.map(|f| RandomFeatures::draw(&f, h.view())).transpose()?;
+        let features = params.features.map(|f| RandomFeatures::draw(&f, h.view())).transpose()?;
         let (labels, weights) = (self.data.labels()?, self.data.weights()?);
         let targets = self.targets(&labels, weights.as_deref());
         let (mut model, report) = if faithful || params.folds == 0 {
             let inputs = Inputs::new(h.view(), features.as_ref());
-            params.fit_head(&self.setting, None, inputs, targets, run)?
+            params.fit_head(None, inputs, targets, run)?
         } else {
             let (out, kept): (Vec<usize>, Vec<usize>) = (0..shape.n).partition(|i| held_out.of(*i) == 0);
             let out = RowSubset::new(h.view(), &targets, &out);
             let kept = RowSubset::keep(h, &targets, &kept);
             let inputs = Inputs::new(kept.h.view(), features.as_ref());
             let kept_targets = self.targets(&kept.labels, kept.weights.as_deref());
-            let fitted = params.fit_head(&self.setting, None, inputs, kept_targets, run)?;
+            let fitted = params.fit_head(None, inputs, kept_targets, run)?;
             let labels = Arc::new(embedding.labels.clone());
-            let components = Components {
-                logistic: Some(fitted.0.scores(Inputs::new(out.h.view(), features.as_ref()))),
-                squares: head_scores(&labels.into(), &decoder.head(), &out.h),
-            };
-            let with_weight = TrainParams { least_squares_weight: calibrated.least_squares, ..params.clone() };
-            let found = with_weight.calibrate(self.tuning, &components, &out)?;
+            let squares = head_scores(&labels.into(), &decoder.head(), &out.h);
+            let mut scores = fitted.0.scores(Inputs::new(out.h.view(), features.as_ref()));
+            add_least_squares(scores.as_mut_slice(), params.least_squares_weight, squares.as_slice());
             // Of few examples none may have been held out.
-            calibrated = match found.held_out.examples > 0 {
-                true => found,
-                false => Calibrated { least_squares: found.least_squares, ..calibrated },
-            };
+            if scores.rows() > 0 {
+                let weights = out.weights.as_deref();
+                calibrated = Calibrated::fit(params.head.loss(), scores, out.labels.view(), weights)?;
+            }
             fitted
         };
-        decoder.add_constants(&mut model, calibrated.least_squares);
+        decoder.add_constants(&mut model, params.least_squares_weight);
         if let Some(propensity) = params.propensity {
             let propensities = Propensities::new(propensity, &labels.counts(shape.c), shape.n as u64)?;
             lift(&mut model.weights, &mut calibrated.thresholds, &propensities, calibrated.calibration);
         }
-        let head = Head::logistic(features, model, &embedding.labels, calibrated.least_squares);
+        let head = Head::logistic(features, model, &embedding.labels, params.least_squares_weight);
         Ok(FittedHead { head, report, calibrated })
     }
 

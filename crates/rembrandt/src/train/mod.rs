@@ -8,11 +8,10 @@
 //! combine      weights of the views, which make a probability; thresholds: on held-out examples
 //! ```
 //!
-//! That is the default, [`RankerParams`]. [`TrainParams`] has the paper's systems, an embedding with a head, and a search
-//! for their settings. A search divides the examples in three: the embedding and its projection are fitted to the first
-//! part, the head to the second, and the third decides. So what decides has influenced nothing, and the head learns from
-//! examples that are as new to the projection as those it will meet. With at most 20,000 examples the first two are the
-//! same part, cross-fitted.
+//! That is the default, [`RankerParams`]. [`TrainParams`] has the paper's systems, an embedding with a head. They divide the
+//! examples in three: the embedding and its projection are fitted to the first part, the head to the second, and the third
+//! calibrates. So what is held out has influenced nothing, and the head learns from examples that are as new to the
+//! projection as those it will meet. With at most 20,000 examples the first two are the same part, cross-fitted.
 //!
 //! [`Trainer`] is the way in.
 
@@ -21,16 +20,13 @@ mod fit;
 mod params;
 mod ranker;
 mod report;
-mod search;
-mod search_clock;
-mod search_outcome;
 #[cfg(test)]
 mod tests;
 mod thresholds;
 mod trainer;
 mod validation;
 
-pub use params::{HeadKind, TrainParams, Tuning};
+pub use params::{HeadKind, TrainParams};
 pub use ranker::{RankerParams, RankerReport};
-pub use report::{HeldOut, TrainReport, Tried};
+pub use report::{HeldOut, TrainReport};
 pub use trainer::{FeatureOptions, Prepared, Trainer, TrainingData};

@@ -1,18 +1,15 @@
 //! [`TrainParams`]: all settings of an embedding with a head; [`Tuning`]: which of them a search may change.
 
-use std::time::Duration;
-
 use serde::{Deserialize, Serialize};
 
-use super::search::{MOST_DIMENSIONS, rotations};
-use super::validation::{MOST_DECIDING, MOST_EXAMPLES, MOST_SCORES, PARTS};
+use super::validation::{MOST_EXAMPLES, MOST_HELD_OUT, MOST_SCORES};
 use crate::data::{Dataset, Examples, Shape, Side};
 use crate::embed::{Embedder, Method};
 use crate::metrics::Propensity;
 use crate::score::head::{Descent, FeatureParams, Kernel, LogisticParams, Loss, Sampled};
 use crate::{Error, Rembrandt, Result};
 
-/// Dimensions to begin with, where nobody says how many.
+/// Dimensions, where nobody says how many.
 const FIRST_K: usize = 256;
 /// Measurements of compressed sensing for each label of an example and each unit of ln c.
 const MEASUREMENTS: f64 = 5.0;
@@ -24,8 +21,6 @@ pub(super) const FIRST_RIDGE: f64 = 4.0;
 const GRADIENTS: f64 = 30.0;
 /// Operations a second that heads are trained with, about: decides what is out of reach.
 const SPEED: f64 = 1e11;
-/// What nobody would mind waiting for.
-const NO_TIME: Duration = Duration::from_secs(1);
 /// A head on h itself looks at some of the labels at a time where all of them would take this many seconds or more.
 const MOST_SECONDS: f64 = 600.0;
 /// A head is out of reach when it takes this many seconds or more even so.
@@ -71,31 +66,28 @@ pub struct TrainParams {
     pub method: Method,
     /// The kind of head.
     pub head: HeadKind,
-    /// Dimensions of the embedding; absent: 256, or as many as there are labels or features, or what tuning finds.
+    /// Dimensions of the embedding; absent: 256, or as many as there are labels or features.
     pub k: Option<usize>,
-    /// Relative ridge λ of the embedding; absent: what makes the real ridge four squared lengths of a mean example,
-    /// or what tuning finds.
+    /// Relative ridge λ of the embedding; absent: what makes the real ridge four squared lengths of a mean example.
     pub ridge: Option<f64>,
     /// The other parameters of the embedding; `k` and `ridge` here do not count.
     pub embedding: Rembrandt,
-    /// How the head is trained on h itself; its ridge is where tuning begins. The kind of probabilities follows from the
-    /// head, here and below.
+    /// How the head is trained on h itself; the kind of probabilities follows from the head, here and below.
     pub logistic: LogisticParams,
     /// How the head is trained on h itself, with the ridge above, by looking at some of the labels at a time; absent: at
     /// all of them, unless the examples and labels are so many that this would take ten minutes or more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampled: Option<Sampled>,
-    /// How the head is trained on random features; its ridge is where tuning begins.
+    /// How the head is trained on random features.
     pub descent: Descent,
     /// Labels that the pursuit of [`Method::CsOmp`] takes at most; absent: as many as a mean example has; 0: there is no
     /// pursuit, and labels are ranked by the inner products of their rows with h.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub atoms: Option<usize>,
-    /// How much of the least-squares score to add to the logistic one; where tuning begins.
+    /// How much of the least-squares score to add to the logistic one.
     #[serde(alias = "blend")]
     pub least_squares_weight: f32,
-    /// Random features between the embedding and the head; absent: none, or those of [`FEATURES`](TrainParams::FEATURES)
-    /// if tuning finds them better.
+    /// Random features between the embedding and the head; absent: none.
     pub features: Option<FeatureParams>,
     /// Parts for cross-fitting: h of each part comes from a projection fitted to the others. 0 trains the head on
     /// the h that the examples have themselves, which is only good when there are far more examples than features.
@@ -119,7 +111,7 @@ impl TrainParams {
         self
     }
 
-    /// The random features that tuning tries; twice as many where that takes no time.
+    /// Usual random features.
     pub const FEATURES: FeatureParams =
         FeatureParams { kernel: Kernel::Gaussian, quasi: true, count: 1000, bandwidth: 4.0, seed: 1 };
 
@@ -222,19 +214,17 @@ impl TrainParams {
     pub fn memory(&self, data: &Dataset) -> u64 {
         let shape = data.shape();
         let (n, c) = (shape.n as f64, shape.c as f64);
-        let k = self.k.unwrap_or(MOST_DIMENSIONS).min(self.most_k(shape)) as f64;
+        let k = self.first_k(shape).min(self.most_k(shape)) as f64;
         let width = k.max(self.features.map_or(0.0, |f| f.count as f64));
         let params = Rembrandt { k: k as usize, ..self.embedding.clone() };
         let embedding = Embedder::new(self.method, params).memory(shape) as f64;
-        // The parts of trials are copies, twice where a head is cross-fitted; features are copied twice to be compared.
-        let trials = rotations(shape.n) as f64;
-        let trial = data.bytes() as f64 * (MOST_EXAMPLES as f64 / n.max(1.0)).min(1.0) * (0.8 * trials + 1.0);
-        let scores = 4.0 * trials * (c * (n / PARTS as f64).min(MOST_DECIDING as f64)).min(MOST_SCORES as f64);
-        // Likely labels are told for some examples at a time, with a score of each for every label.
+        // The parts of a division are copies, twice where a head is cross-fitted.
+        let division = data.bytes() as f64 * (MOST_EXAMPLES as f64 / n.max(1.0)).min(1.0) * 1.8;
+        let scores = 4.0 * (c * (n / 5.0).min(MOST_HELD_OUT as f64)).min(MOST_SCORES as f64);
         let head =
             if self.head == HeadKind::LeastSquares { 0.0 } else { c * (6.0 * width + 160.0) + 3.0 * width * width };
         let product = data.label_feature_product_memory() as f64;
-        let finding = embedding + product + trial + 4.0 * (scores + head);
+        let finding = embedding + product + division + 4.0 * (scores + head);
         // The final one: E and P; a projection of other examples while h is cross-fitted, weights and what moves them
         // while the head is trained.
         let d = shape.d as f64;
@@ -263,28 +253,7 @@ impl TrainParams {
         TrainParams { sampled, ..self.clone() }
     }
 
-    /// Whether nothing is tried: there is no time for it, and what must be known of the head is found out with the final
-    /// one, on examples that are kept from it.
-    pub(super) fn skips_search(&self, shape: Shape, tuning: &Tuning) -> bool {
-        let kept = self.head != HeadKind::LeastSquares && self.folds > 0 && shape.n > MOST_EXAMPLES;
-        tuning.budget.is_zero() && kept
-    }
-
-    /// The random features to try.
-    pub(super) fn default_features(&self, shape: Shape) -> FeatureParams {
-        // Classes are told apart by finer differences than labels that go together.
-        let bandwidth = if self.head == HeadKind::Softmax { 0.5 } else { Self::FEATURES.bandwidth };
-        let usual = FeatureParams { bandwidth, ..Self::FEATURES };
-        let more = FeatureParams { count: 2 * usual.count, ..usual };
-        if self.in_reach(shape, &more, NO_TIME) { more } else { usual }
-    }
-
-    /// Whether a head on random features would be trained within a time.
-    pub(super) fn in_reach(&self, shape: Shape, features: &FeatureParams, time: Duration) -> bool {
-        self.head_work(shape, 0, Some(features)) / SPEED <= time.as_secs_f64()
-    }
-
-    /// The dimensions to begin with.
+    /// The dimensions, where none are given as many as are usual.
     pub(super) fn first_k(&self, shape: Shape) -> usize {
         self.k.unwrap_or_else(|| FIRST_K.min(self.most_k(shape)).max(1))
     }
@@ -308,88 +277,14 @@ impl TrainParams {
         (self.method == Method::CsOmp).then(|| needed.max(self.pursued(data)).min(self.most_k(shape)))
     }
 
-    /// The relative ridge to begin with.
+    /// The relative ridge.
     pub(super) fn first_ridge(&self, shape: Shape) -> f64 {
         self.ridge.unwrap_or(FIRST_RIDGE * shape.d as f64 / shape.n.max(1) as f64)
     }
 
-    /// The embedding to begin with.
+    /// The embedding.
     pub(super) fn embedder(&self, shape: Shape) -> Embedder {
         let params = Rembrandt { k: self.first_k(shape), ridge: self.first_ridge(shape), ..self.embedding.clone() };
         Embedder::new(self.method, params)
-    }
-}
-
-/// What to choose on held-out examples, and how long that may take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Tuning {
-    /// Time for trials. Where it ends the search early, the choice depends on the speed of the machine, and the report
-    /// says so.
-    pub budget: Duration,
-    /// Choose the dimensions.
-    pub k: bool,
-    /// Choose the ridge of the embedding.
-    pub ridge: bool,
-    /// Choose how many of the dimensions are random, where labels are many.
-    #[serde(alias = "spread")]
-    pub random_fraction: bool,
-    /// Choose the ridge of the head.
-    pub strength: bool,
-    /// Choose how much of the least-squares score to add.
-    #[serde(alias = "blend")]
-    pub least_squares_weight: bool,
-    /// Choose whether there are random features, where none are given.
-    pub features: bool,
-    /// Choose the bandwidth of random features.
-    pub bandwidth: bool,
-}
-
-impl Tuning {
-    /// The same with some settings changed.
-    #[must_use]
-    pub fn with(mut self, change: impl FnOnce(&mut Tuning)) -> Tuning {
-        change(&mut self);
-        self
-    }
-
-    /// Chooses nothing.
-    pub fn off() -> Tuning {
-        let none = false;
-        Tuning {
-            budget: Duration::ZERO,
-            k: none,
-            ridge: none,
-            random_fraction: none,
-            strength: none,
-            least_squares_weight: none,
-            features: none,
-            bandwidth: none,
-        }
-    }
-
-    /// Whether there is anything to choose.
-    pub fn chooses(&self) -> bool {
-        self.k
-            || self.ridge
-            || self.random_fraction
-            || self.strength
-            || self.least_squares_weight
-            || self.features
-            || self.bandwidth
-    }
-
-    /// Chooses everything within a time.
-    pub fn within(budget: Duration) -> Tuning {
-        Tuning {
-            budget,
-            k: true,
-            ridge: true,
-            random_fraction: true,
-            strength: true,
-            least_squares_weight: true,
-            features: true,
-            bandwidth: true,
-        }
     }
 }

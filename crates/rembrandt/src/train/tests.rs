@@ -1,18 +1,15 @@
 //! What training promises.
 
-use std::time::Duration;
-
-use super::validation::{Setting, Validation};
-use super::{HeadKind, TrainParams, TrainReport, Tuning};
+use super::{HeadKind, TrainParams, TrainReport};
 use crate::data::{Dataset, Rows, Shape};
 use crate::embed::Method;
 use crate::metrics::Propensity;
 use crate::model::{Model, Preprocessing};
-use crate::score::head::{FeatureParams, Folds, Head, Sampled};
+use crate::score::head::{FeatureParams, Head, Sampled};
 use crate::{Error, Result, Run};
 
-const D: usize = 60;
-const C: usize = 8;
+pub(super) const D: usize = 60;
+pub(super) const C: usize = 8;
 
 /// A number below `below` that follows from two others.
 fn mix(a: usize, b: usize, below: usize) -> usize {
@@ -21,7 +18,7 @@ fn mix(a: usize, b: usize, below: usize) -> usize {
 }
 
 /// Two features tell the first label of an example, the others are noise; every other example has a second label.
-fn rows(n: usize, relabel: impl Fn(usize) -> usize) -> Rows {
+pub(super) fn rows(n: usize, relabel: impl Fn(usize) -> usize) -> Rows {
     let mut rows = Rows::new();
     for i in 0..n {
         let label = mix(i, 0, C);
@@ -40,16 +37,16 @@ fn rows(n: usize, relabel: impl Fn(usize) -> usize) -> Rows {
     rows
 }
 
-fn data(n: usize) -> Dataset {
+pub(super) fn data(n: usize) -> Dataset {
     Dataset::from_rows(&rows(n, |_| 0), D, C).unwrap()
 }
 
-fn try_fit(params: &TrainParams, data: &Dataset, tuning: &Tuning) -> Result<Model> {
-    params.fit(data, Preprocessing::AsIs, tuning, &mut Run::default())
+fn try_fit(params: &TrainParams, data: &Dataset) -> Result<Model> {
+    params.fit(data, Preprocessing::AsIs, &mut Run::default())
 }
 
-fn fit(params: &TrainParams, data: &Dataset, tuning: &Tuning) -> Model {
-    try_fit(params, data, tuning).unwrap()
+fn fit(params: &TrainParams, data: &Dataset) -> Model {
+    try_fit(params, data).unwrap()
 }
 
 /// The report of a training, as the model keeps it.
@@ -69,12 +66,8 @@ fn bytes(model: &Model) -> Vec<u8> {
     std::fs::read(dir.path().join("a")).unwrap()
 }
 
-fn everything() -> Tuning {
-    Tuning::within(Duration::from_secs(3600))
-}
-
 /// Every method with the head that it has by default, and with a logistic one where that is possible.
-fn methods() -> Vec<TrainParams> {
+pub(super) fn methods() -> Vec<TrainParams> {
     let mut all = vec![TrainParams::for_method(Method::CsOmp, HeadKind::LeastSquares)];
     for method in [Method::Rembrandt, Method::Cs, Method::Pca, Method::Plst, Method::Cplst] {
         all.push(TrainParams::for_method(method, HeadKind::LeastSquares));
@@ -92,7 +85,7 @@ fn training_is_the_same_for_any_number_of_threads() {
         let params = if kind == HeadKind::LeastSquares { TrainParams::new(kind) } else { params };
         let [one, two, five] = [1, 2, 5].map(|threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| fit(&params, &data, &everything()))
+            pool.install(|| fit(&params, &data))
         });
         for other in [two, five] {
             assert_eq!((one.params(), one.report()), (other.params(), other.report()));
@@ -101,68 +94,6 @@ fn training_is_the_same_for_any_number_of_threads() {
             assert!(bytes(&one) == bytes(&other), "{kind:?}");
         }
     }
-}
-
-#[test]
-fn what_decides_has_no_part_in_what_it_decides_on() {
-    let n = 300;
-    let original = data(n);
-    let groups: Vec<u32> = (0..n as u32).collect();
-    let setting = Setting { k: 5, ridge: 1.0, random_fraction: 0.0, head_ridge: 4.0, features: None };
-    let scores = |params: &TrainParams, data: &Dataset, rotation: usize| {
-        let mut trial = Validation::new(data, params, &groups, rotation).unwrap();
-        trial.find(&setting, &mut Run::default()).unwrap();
-        let scored = trial.scores("tried-0", &setting, &mut Run::default()).unwrap();
-        (scored.combined(2.0), trial.precision(&scored, &[2.0]))
-    };
-    for (rotation, params) in methods().iter().flat_map(|params| [(0, params), (1, params)]) {
-        let parts = Folds { count: super::validation::PARTS, seed: super::validation::DIVISION, groups: Some(&groups) };
-        // Other labels on the examples that decide: their scores stay, and only how good these are changes.
-        let other = |i: usize| if parts.of(i) == rotation { 3 } else { 0 };
-        let changed = Dataset::from_rows(&rows(n, other), D, C).unwrap();
-        let (before, after) = (scores(params, &original, rotation), scores(params, &changed, rotation));
-        assert_eq!(before.0, after.0);
-        assert!(before.1[0].p1 > after.1[0].p1 + 0.2, "{:?} {:?}", before.1, after.1);
-    }
-}
-
-#[test]
-fn tuning_leaves_too_few_dimensions_behind() {
-    let data = data(600);
-    let start = TrainParams { ridge: Some(1.0), ..TrainParams::new(HeadKind::LeastSquares) };
-    let narrow = TrainParams { k: Some(2), ..start.clone() };
-    let tuning = Tuning { budget: Duration::from_secs(3600), k: true, ..Tuning::off() };
-    let (stay, tuned) = (fit(&narrow, &data, &Tuning::off()), fit(&narrow, &data, &tuning));
-    assert_eq!((stay.shape().k, tuned.shape().k), (2, 8));
-    let (stay_k, tuned_k) = (chosen(&stay).k, chosen(&tuned).k);
-    let (stay, tuned) = (report(&stay), report(&tuned));
-    assert_eq!((stay_k, stay.tried.len()), (Some(2), 1));
-    assert_eq!(tuned_k, Some(8), "{:?}", tuned.tried);
-    assert!(tuned.held_out.p1 > stay.held_out.p1 + 0.2);
-    assert!(!tuned.cut_short);
-    let hurried = report(&fit(&narrow, &data, &Tuning { budget: Duration::ZERO, ..tuning }));
-    assert!(hurried.cut_short && hurried.tried.len() == 1);
-}
-
-#[test]
-fn tuning_spreads_dimensions_over_many_equal_labels() {
-    // Sixty classes, each told by a feature of its own: six directions hold six of them, random ones a little of each.
-    let (n, c) = (1800, 60);
-    let mut rows = Rows::new();
-    for i in 0..n {
-        rows.x.push(i % c, 1.0);
-        rows.x.end_row();
-        rows.y.push(i % c, 1.0);
-        rows.y.end_row();
-    }
-    let data = Dataset::from_rows(&rows, c as usize, c as usize).unwrap();
-    let params = TrainParams { k: Some(6), ridge: Some(0.1), ..TrainParams::new(HeadKind::Softmax) };
-    let tuning = Tuning { budget: Duration::from_secs(3600), random_fraction: true, ..Tuning::off() };
-    let (plain, tuned) = (fit(&params, &data, &Tuning::off()), fit(&params, &data, &tuning));
-    assert_eq!((chosen(&plain).embedding.random_fraction, chosen(&tuned).embedding.random_fraction), (0.0, 1.0));
-    let (plain, tuned) = (report(&plain), report(&tuned));
-    assert!(tuned.held_out.p1 > plain.held_out.p1 + 0.2, "{:?}", tuned.tried);
-    assert_eq!(tuned.tried.iter().map(|t| t.random_fraction).collect::<Vec<_>>(), [0.0, 1.0, 0.5]);
 }
 
 #[test]
@@ -180,7 +111,7 @@ fn every_kind_of_head_learns() {
         TrainParams { label_weights: Some(vec![2.0; C]), ..base },
     ];
     for params in kinds {
-        let trained = fit(&params, &data, &Tuning::off());
+        let trained = fit(&params, &data);
         let held_out = report(&trained).held_out;
         assert!(held_out.p1 > 0.9, "{params:?}: {held_out:?}");
         assert!(trained.thresholds().iter().all(|t| (0.0..=1.0).contains(t)));
@@ -193,7 +124,7 @@ fn every_kind_of_head_learns() {
 fn every_method_learns_and_keeps_what_it_needs() {
     let data = data(600);
     for params in methods() {
-        let trained = fit(&params, &data, &Tuning::off());
+        let trained = fit(&params, &data);
         let name = format!("{:?}, {:?}", params.method, params.head);
         // Eight random rows in eight dimensions are not orthogonal, and only a head that is trained mends that.
         let random = [Method::Cs, Method::CsOmp].contains(&params.method);
@@ -201,7 +132,7 @@ fn every_method_learns_and_keeps_what_it_needs() {
         let held_out = report(&trained).held_out;
         assert!(held_out.p1 > least, "{name}: {held_out:?}");
         assert_eq!(chosen(&trained).method, params.method);
-        // The head that is kept gives scores as good as those of the trial.
+        // The head that is kept gives scores as good as those that were validated.
         let scores = trained.scores(&data.features().unwrap()).unwrap();
         let truth = data.labels().unwrap();
         let hit = |i: &usize| truth.view().row(*i).0.contains(&crate::metrics::rank(scores.row(*i), 1)[0]);
@@ -224,7 +155,7 @@ fn labels_that_most_examples_have_are_ranked_by_the_mean() {
     let data = Dataset::from_rows(&rows, 60, 5).unwrap();
     for method in [Method::Pca, Method::Plst, Method::Cplst] {
         let params = TrainParams { method, k: Some(2), ridge: Some(1e4), ..TrainParams::new(HeadKind::LeastSquares) };
-        let trained = fit(&params, &data, &Tuning::off());
+        let trained = fit(&params, &data);
         let scores = trained.scores(&data.features().unwrap()).unwrap();
         for (label, count) in trained.training_stats().counts.iter().enumerate() {
             let share = *count as f32 / 300.0;
@@ -283,7 +214,7 @@ fn propensities_lift_rare_labels() {
     let plain = TrainParams { k: Some(2), ..TrainParams::new(HeadKind::Independent) };
     let lifted = TrainParams { propensity: Some(Propensity::OTHER), ..plain.clone() };
     let train = |params: &TrainParams| {
-        let trained = fit(params, &data, &Tuning::off());
+        let trained = fit(params, &data);
         let Head::Linear { weights } = trained.head() else { unreachable!("asked for independent labels") };
         ([0, 1].map(|label| *weights.row(label).last().unwrap()), trained.thresholds().to_vec())
     };
@@ -295,7 +226,7 @@ fn propensities_lift_rare_labels() {
 #[test]
 fn bad_parameters_and_tiny_data_are_refused() {
     let params = TrainParams::new(HeadKind::Independent);
-    let refused = |params: &TrainParams, data: &Dataset| try_fit(params, data, &Tuning::off()).unwrap_err().to_string();
+    let refused = |params: &TrainParams, data: &Dataset| try_fit(params, data).unwrap_err().to_string();
     let one_fold = TrainParams { folds: 1, ..params.clone() };
     assert!(refused(&one_fold, &data(50)).starts_with("folds: one part"));
     let weights = TrainParams { label_weights: Some(vec![1.0; 3]), ..params.clone() };
@@ -310,7 +241,7 @@ fn bad_parameters_and_tiny_data_are_refused() {
         TrainParams { method: Method::CsOmp, k: Some(4), atoms: Some(5), ..TrainParams::new(HeadKind::LeastSquares) };
     assert_eq!(refused(&many, &data(50)), "atoms: 5 labels cannot be told apart in 4 dimensions");
     assert!(refused(&params, &data(1)).contains("1 examples are too few"), "{}", refused(&params, &data(1)));
-    let result = params.fit(&data(200), Preprocessing::AsIs, &Tuning::off(), &mut Run::watched(|_| false));
+    let result = params.fit(&data(200), Preprocessing::AsIs, &mut Run::watched(|_| false));
     assert!(matches!(result, Err(Error::Cancelled)));
 }
 
@@ -335,7 +266,7 @@ fn heads_on_sampled_labels_are_trained_and_told_of() {
     for head in [HeadKind::Softmax, HeadKind::Independent] {
         let whole = TrainParams::new(head);
         let sampled = TrainParams { sampled: Some(Sampled { labels: 4, ..Sampled::default() }), ..whole.clone() };
-        let (whole, sampled) = (fit(&whole, &data, &Tuning::off()), fit(&sampled, &data, &Tuning::off()));
+        let (whole, sampled) = (fit(&whole, &data), fit(&sampled, &data));
         let found = chosen(&sampled).sampled.unwrap();
         assert_eq!((found.labels, found.loss, found.ridge), (4, head.loss(), chosen(&sampled).logistic.ridge));
         // What does not sample says nothing of it.

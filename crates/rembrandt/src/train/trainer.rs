@@ -3,11 +3,10 @@
 use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::json;
 
-use super::params::{HeadKind, TrainParams, Tuning};
+use super::params::{HeadKind, TrainParams};
 use super::ranker::RankerParams;
 use crate::data::featurizer::{FeaturizerParams, SparseCounts};
 use crate::data::{Dataset, Examples, Texts};
@@ -21,12 +20,11 @@ use crate::{Checkpoints, Progress, Result, Run};
 /// Builds a model.
 ///
 /// ```no_run
-/// use std::time::Duration;
 /// use rembrandt::{Dataset, Trainer};
 ///
 /// let data = Dataset::read("train.txt.gz")?;
 /// let model = Trainer::new().tfidf().normalize().fit(&data)?;
-/// let slower = Trainer::new().k(300).tune(Duration::from_secs(600)).fit(&data)?;
+/// let wider = Trainer::new().k(300).fit(&data)?;
 /// # Ok::<(), rembrandt::Error>(())
 /// ```
 #[derive(Default)]
@@ -37,7 +35,6 @@ pub struct Trainer<'a> {
     k: Option<usize>,
     ridge: Option<f64>,
     seed: Option<u64>,
-    tune: Option<Duration>,
     group_duplicates: bool,
     propensity: Option<Propensity>,
     features: FeatureOptions,
@@ -152,13 +149,6 @@ impl<'a> Trainer<'a> {
         self
     }
 
-    /// Search for better settings on held-out examples, for so long. The result then depends on the speed of the machine.
-    #[must_use]
-    pub fn tune(mut self, time: Duration) -> Self {
-        self.tune = Some(time);
-        self
-    }
-
     /// Hold near duplicates out together: for data whose new examples will have no near copy in training.
     #[must_use]
     pub fn group_duplicates(mut self) -> Self {
@@ -224,7 +214,7 @@ impl<'a> Trainer<'a> {
         let identity = json!({
             "data": format!("{:016x}", data.fingerprint()),
             "method": self.method, "trees": self.trees, "head": self.head, "k": self.k, "ridge": self.ridge,
-            "seed": self.seed, "tune": self.tune, "group_duplicates": self.group_duplicates,
+            "seed": self.seed, "group_duplicates": self.group_duplicates,
             "propensity": self.propensity,
         });
         let checkpoints = Checkpoints::open(&folder, &identity)?;
@@ -239,8 +229,8 @@ impl<'a> Trainer<'a> {
             let report = json!({"trees": trees.summary()});
             return Model::from_trees(trees, data, preprocessing, json!(params), report);
         }
-        // Whatever asks for one of the paper's systems, or for a search among them, gets that.
-        if self.head.is_none() && self.method == Method::Rembrandt && self.tune.is_none() {
+        // Whatever asks for one of the paper's systems gets that.
+        if self.head.is_none() && self.method == Method::Rembrandt {
             let mut params = RankerParams {
                 k: self.k,
                 ridge: self.ridge,
@@ -263,10 +253,6 @@ impl<'a> Trainer<'a> {
             params.embedding.seed = seed;
             params.descent.seed = seed;
         }
-        let tuning = match self.tune {
-            Some(time) => Tuning { k: self.k.is_none(), ridge: self.ridge.is_none(), ..Tuning::within(time) },
-            None => Tuning::off(),
-        };
-        params.fit(data, preprocessing, &tuning, &mut run)
+        params.fit(data, preprocessing, &mut run)
     }
 }

@@ -1,200 +1,174 @@
-//! [`Validation`]: one split of the examples, on which settings are compared.
+//! [`validate`]: one division of the examples, which tells how good a head is, and calibrates it.
+//!
+//! The embedding and its projection are fitted to one part, the head to a second, and a third tells how good they are. So
+//! what tells has influenced nothing, and the head learns from examples that are as new to the projection as those it
+//! will meet. Of few examples the first two are the same part, cross-fitted.
 
 use std::io;
 
-use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
-
+use super::calibrated::Calibrated;
 use super::params::{HeadKind, TrainParams};
-use super::report::HeldOut;
 use crate::data::{Dataset, Examples, Shape};
 use crate::embed::{Embedder, Means};
-use crate::io::checkpoint::{Load, Reader, Store, Writer};
-use crate::linalg::csr::{Csr, CsrRef};
+use crate::io::checkpoint::{Json, Load, Reader, Store, Writer};
+use crate::linalg::csr::Csr;
 use crate::linalg::matrix::Matrix;
-use crate::metrics::{precision_at, rank};
-use crate::score::head::{Decoder, FeatureParams, Folds, Inputs, RandomFeatures, Targets, add_intercept, out_of_fold};
+use crate::score::head::{Decoder, Folds, Inputs, RandomFeatures, Targets, add_intercept, out_of_fold};
 use crate::score::scorer::{add_least_squares, head_scores};
-use crate::{Rembrandt, Result, Run};
-use rayon::prelude::*;
+use crate::{Error, Rembrandt, Result, Run};
 
-/// Parts of a division: one decides, one trains the head, the others the embedding.
-pub(super) const PARTS: usize = 5;
-/// Examples that tuning looks at, at most.
+/// Parts of a division: one is held out, one trains the head, the others the embedding.
+const PARTS: usize = 5;
+/// Examples that a division has, at most.
 pub(super) const MOST_EXAMPLES: usize = 200_000;
-/// Scores of the examples that decide, at most.
+/// Scores of the held-out examples, at most.
 pub(super) const MOST_SCORES: usize = 1 << 27;
-/// Examples that decide, at most.
-pub(super) const MOST_DECIDING: usize = 20_000;
+/// Examples that are held out, at most.
+pub(super) const MOST_HELD_OUT: usize = 20_000;
 /// Seeds of the division and of the sample of a large data set.
-pub(super) const DIVISION: u64 = 0x5eed;
+const DIVISION: u64 = 0x5eed;
 const SAMPLE: u64 = 0x5a3e;
-/// With at most this many examples, a part would be too few for the head: it is cross-fitted to all that do not decide.
-pub(super) const FEW_EXAMPLES: usize = 20_000;
+/// With at most this many examples, a part would be too few for the head: it is cross-fitted to all that are not held out.
+const FEW_EXAMPLES: usize = 20_000;
 /// Parts for that.
 const CROSS_PARTS: usize = 3;
-/// Trials compare; they need not reach the optimum as closely as the head that is kept.
+/// A head that is only looked at need not reach the optimum as closely as the one that is kept.
 const TOLERANCE: f64 = 0.05;
 
-/// What is tried.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Setting {
-    pub k: usize,
-    /// Relative ridge, as it would be for all examples.
-    pub ridge: f64,
-    /// Share of the dimensions that are random.
-    #[serde(alias = "spread")]
-    pub random_fraction: f64,
-    pub head_ridge: f64,
-    /// The random features that the head sees.
-    pub features: Option<FeatureParams>,
+/// What a division came to.
+pub(super) struct Validated {
+    pub calibrated: Calibrated,
+    /// The basis of a part of the examples, a good start for that of all; absent when nothing was divided.
+    pub start: Option<Matrix>,
+    /// Whether the head was trained on as large a part of the examples as the final one is. If not, it is weaker than
+    /// that, and a calibration that suits it need not suit the final one.
+    pub faithful: bool,
+}
+
+impl Store for Validated {
+    fn store(&self, out: &mut Writer<'_>) -> io::Result<()> {
+        let Calibrated { held_out, calibration, thresholds } = &self.calibrated;
+        (Json((held_out, calibration, self.faithful)), thresholds, &self.start).store(out)
+    }
+}
+
+impl Load for Validated {
+    fn load(from: &mut Reader) -> io::Result<Validated> {
+        let (Json((held_out, calibration, faithful)), thresholds, start) = Load::load(from)?;
+        Ok(Validated { calibrated: Calibrated { held_out, calibration, thresholds }, start, faithful })
+    }
+}
+
+/// Divides the examples and fits an embedding and a head to a part of them. Where there are very many, and some are kept
+/// from the final head anyway, nothing is divided.
+pub(super) fn validate(data: &Dataset, params: &TrainParams, groups: &[u32], run: &mut Run<'_>) -> Result<Validated> {
+    let shape = data.shape();
+    if params.head != HeadKind::LeastSquares && params.folds > 0 && shape.n > MOST_EXAMPLES {
+        let calibrated = Calibrated::identity(params.head.loss(), shape.c);
+        return Ok(Validated { calibrated, start: None, faithful: false });
+    }
+    for held_out in 0..PARTS {
+        let division = Division::new(data, params, groups, held_out)?;
+        if !division.is_hollow() {
+            return division.validate(run);
+        }
+    }
+    let reason = format!("{} examples are too few, or too much alike, to hold some of them out", shape.n);
+    Err(Error::Data(reason))
 }
 
 /// Examples with what a head needs of them.
-struct Held {
+struct Part {
     data: Dataset,
     labels: Csr,
     weights: Option<Vec<f32>>,
 }
 
-impl Held {
-    fn new(data: Dataset) -> Result<Held> {
-        Ok(Held { labels: data.labels()?, weights: data.weights()?, data })
+impl Part {
+    fn new(data: Dataset) -> Result<Part> {
+        Ok(Part { labels: data.labels()?, weights: data.weights()?, data })
     }
 }
 
-/// One division, with what was computed for it last.
-pub(super) struct Validation<'a> {
-    /// The names of its checkpoints begin with it.
-    name: String,
-    /// Bases found so far.
-    finds: usize,
+/// One division.
+struct Division<'a> {
     params: &'a TrainParams,
     all: Shape,
     /// What the embedding is fitted to.
     fit: Dataset,
     /// What the head is fitted to: the same examples, cross-fitted, when they are few.
-    head: Held,
+    head: Part,
     /// The groups of the examples of both, when these are the same.
     crossed: Option<Vec<u32>>,
-    check: Held,
-    /// What was found for the first part: the embedding of the labels, or the directions of the features.
-    pub basis: Matrix,
+    held_out: Part,
     /// Labels that a pursuit takes.
     atoms: usize,
-    projected: Option<Projected>,
 }
 
-/// h of two parts under one ridge, for all dimensions that the embedding has.
+/// Labels and two parts in the embedding of the first one.
 struct Projected {
-    k: usize,
-    ridge: f64,
     labels: Matrix,
     means: Option<Means>,
     head: Matrix,
-    check: Matrix,
+    held_out: Matrix,
 }
 
-impl<'a> Validation<'a> {
-    /// Divides the examples; `rotation` says which part decides. Nothing is fitted yet.
-    pub fn new(data: &Dataset, params: &'a TrainParams, groups: &[u32], rotation: usize) -> Result<Validation<'a>> {
+impl<'a> Division<'a> {
+    /// Divides the examples; `held_out` says which part is held out.
+    fn new(data: &Dataset, params: &'a TrainParams, groups: &[u32], held_out: usize) -> Result<Division<'a>> {
         let shape = data.shape();
         let sample = Folds { count: shape.n.div_ceil(MOST_EXAMPLES).max(1), seed: SAMPLE, groups: Some(groups) };
         let parts = Folds { count: PARTS, seed: DIVISION, groups: Some(groups) };
-        let part = |i: usize| (parts.of(i) + PARTS - rotation) % PARTS;
+        let part = |i: usize| (parts.of(i) + PARTS - held_out) % PARTS;
         let sampled = |i: usize| sample.of(i) == 0;
-        let deciding = MOST_DECIDING.min(MOST_SCORES / shape.c.max(1)).max(1);
-        let share = (shape.n / sample.count / PARTS).div_ceil(deciding).max(1);
+        let most = MOST_HELD_OUT.min(MOST_SCORES / shape.c.max(1)).max(1);
+        let share = (shape.n / sample.count / PARTS).div_ceil(most).max(1);
         let few = Folds { count: share, seed: SAMPLE + 1, groups: Some(groups) };
         // Least squares has no head to train: its part goes to the embedding.
         let crossed = shape.n <= FEW_EXAMPLES && params.head != HeadKind::LeastSquares;
         let fitted = |part: usize| part >= 2 || (part == 1 && (crossed || params.head == HeadKind::LeastSquares));
         let heads = |part: usize| part == 1 || (part >= 2 && crossed);
         let of_fit = || (0..shape.n).filter(|i| fitted(part(*i))).map(|i| groups[i]).collect();
-        Ok(Validation {
-            name: format!("trial-{rotation}"),
-            finds: 0,
+        Ok(Division {
             params,
             all: shape,
             fit: data.select(|i| sampled(i) && fitted(part(i)))?,
-            head: Held::new(data.select(|i| sampled(i) && heads(part(i)))?)?,
+            head: Part::new(data.select(|i| sampled(i) && heads(part(i)))?)?,
             crossed: crossed.then(of_fit),
-            check: Held::new(data.select(|i| sampled(i) && part(i) == 0 && few.of(i) == 0)?)?,
-            basis: Matrix::zeros(0, 0),
+            held_out: Part::new(data.select(|i| sampled(i) && part(i) == 0 && few.of(i) == 0)?)?,
             atoms: params.pursued(data),
-            projected: None,
         })
     }
 
     /// Whether a part has no examples: few examples, or a group of near copies, may leave one empty.
-    pub fn is_hollow(&self) -> bool {
-        [&self.fit, &self.head.data, &self.check.data].iter().any(|part| part.shape().n == 0)
+    fn is_hollow(&self) -> bool {
+        [&self.fit, &self.head.data, &self.held_out.data].iter().any(|part| part.shape().n == 0)
     }
 
-    /// Whether the head was cross-fitted to all examples that do not decide, as the final one is.
-    pub fn is_crossed(&self) -> bool {
-        self.crossed.is_some()
-    }
-
-    /// True labels of the examples that decide.
-    pub fn truth(&self) -> &Csr {
-        &self.check.labels
-    }
-
-    /// Finds the basis for a setting, beginning with what there is of it.
-    pub fn find(&mut self, setting: &Setting, run: &mut Run<'_>) -> Result<()> {
-        let start = (self.basis.cols() > 0).then_some(&self.basis);
-        let name = format!("{}.basis-{}", self.name, self.finds);
-        self.basis = run.checkpoint(&name, |run| self.embedder(setting).find(start, &self.fit, run))?;
-        self.finds += 1;
-        self.projected = None;
-        Ok(())
-    }
-
-    /// Takes a basis that was found before.
-    pub fn restore(&mut self, basis: &Matrix) {
-        self.basis = basis.clone();
-        self.projected = None;
+    fn validate(&self, run: &mut Run<'_>) -> Result<Validated> {
+        let embedder = self.embedder();
+        let basis = run.checkpoint("basis", |run| embedder.find(None, &self.fit, run))?;
+        let projected = run.within("projection", |run| self.project(&embedder, &basis, run))?;
+        let scores = self.scores(&projected, run)?;
+        let Part { labels, weights, .. } = &self.held_out;
+        let calibrated = Calibrated::fit(self.params.head.loss(), scores, labels.view(), weights.as_deref())?;
+        Ok(Validated { calibrated, start: Some(basis), faithful: self.crossed.is_some() })
     }
 
     /// The parameters for the first part. The same real ridge is a larger share of fewer examples.
-    fn embedder(&self, setting: &Setting) -> Embedder {
-        let Setting { k, ridge, random_fraction, .. } = *setting;
+    fn embedder(&self) -> Embedder {
         let scale = self.all.n as f64 / self.fit.shape().n.max(1) as f64;
-        let base = &self.params.embedding;
-        // Two thirds of the steps tell as well what is better.
-        let cg_steps = (2 * base.cg_steps).div_ceil(3);
-        let mut params = Rembrandt { k, random_fraction, ridge: ridge * scale, cg_steps, ..base.clone() };
+        let Embedder { method, params: all } = self.params.embedder(self.all);
+        // Two thirds of the steps tell as well how good it is.
+        let mut params = Rembrandt { ridge: all.ridge * scale, cg_steps: (2 * all.cg_steps).div_ceil(3), ..all };
         params.projection.ridge = params.projection.ridge.map(|ridge| ridge * scale);
-        Embedder::new(self.params.method, params)
+        Embedder::new(method, params)
     }
 
-    /// Labels and examples in the first `k` dimensions, under a ridge.
-    fn project(&mut self, setting: &Setting, run: &mut Run<'_>) -> Result<&Projected> {
-        let nests = self.params.method.nests() && setting.random_fraction == 0.0;
-        let known = |p: &Projected| p.ridge == setting.ridge && (p.k == setting.k || (nests && p.k >= setting.k));
-        let projected = match self.projected.take().filter(known) {
-            Some(projected) => projected,
-            // The last one is kept, because the next settings will often need the same.
-            None => {
-                run.checkpoint_of(&format!("{}.h", self.name), self.key(setting), |run| self.projection(setting, run))?
-            }
-        };
-        Ok(self.projected.insert(projected))
-    }
-
-    /// Tells what an h depends on.
-    fn key(&self, setting: &Setting) -> u64 {
-        let of = [setting.k as u64, setting.ridge.to_bits(), setting.random_fraction.to_bits()];
-        let basis = xxh3_64(bytemuck::cast_slice(self.basis.as_slice()));
-        xxh3_64_with_seed(bytemuck::cast_slice(&of), basis).max(1)
-    }
-
-    fn projection(&self, setting: &Setting, run: &mut Run<'_>) -> Result<Projected> {
-        let embedder = self.embedder(setting);
-        let projected = embedder.project(&self.fit, &prefix(&self.basis, setting.k), run)?;
-        let place = |held: &Held| -> Result<Matrix> {
-            let mut h = held.data.gather_features(projected.projection.view())?;
+    fn project(&self, embedder: &Embedder, basis: &Matrix, run: &mut Run<'_>) -> Result<Projected> {
+        let projected = embedder.project(&self.fit, basis, run)?;
+        let place = |part: &Part| -> Result<Matrix> {
+            let mut h = part.data.gather_features(projected.projection.view())?;
             add_intercept(&mut h, &projected.intercept);
             Ok(h)
         };
@@ -205,33 +179,19 @@ impl<'a> Validation<'a> {
             }
             _ => place(&self.head)?,
         };
-        let check = place(&self.check)?;
-        let (labels, means) = (projected.labels, projected.means);
-        Ok(Projected { k: setting.k, ridge: setting.ridge, labels, means, head, check })
+        let held_out = place(&self.held_out)?;
+        Ok(Projected { labels: projected.labels, means: projected.means, head, held_out })
     }
 
-    /// Scores of the examples that decide, for each component: logistic and least squares. `tried` names the try.
-    pub fn scores(&mut self, tried: &str, setting: &Setting, run: &mut Run<'_>) -> Result<Components> {
-        let name = format!("{tried}.{}", self.name);
-        if let Some((logistic, squares)) = run.find(&name, 0)? {
-            return Ok(Components { logistic, squares });
-        }
-        let scored = self.compute_scores(&name, setting, run)?;
-        run.keep(&name, 0, &(&scored.logistic, &scored.squares))?;
-        run.forget_within(&name);
-        Ok(scored)
-    }
-
-    fn compute_scores(&mut self, name: &str, setting: &Setting, run: &mut Run<'_>) -> Result<Components> {
-        let (k, atoms) = (setting.k, self.atoms);
-        let projected = self.project(setting, run)?;
-        let squares = projected.decoded(k, atoms);
+    /// Scores of the held-out examples.
+    fn scores(&self, projected: &Projected, run: &mut Run<'_>) -> Result<Matrix> {
+        let Projected { labels, means, head, held_out } = projected;
+        let decoder = Decoder { labels, means: means.as_ref(), atoms: self.atoms };
+        let squares = head_scores(&labels.clone().into(), &decoder.head(), held_out);
         if self.params.head == HeadKind::LeastSquares {
-            return Ok(Components { logistic: None, squares });
+            return Ok(squares);
         }
-        let Some(projected) = &self.projected else { unreachable!("just projected") };
-        let (head, check) = (prefix(&projected.head, k), prefix(&projected.check, k));
-        let features = setting.features.map(|params| RandomFeatures::draw(&params, head.view())).transpose()?;
+        let features = self.params.features.map(|params| RandomFeatures::draw(&params, head.view())).transpose()?;
         let targets = Targets {
             labels: self.head.labels.view(),
             count: self.all.c,
@@ -239,111 +199,40 @@ impl<'a> Validation<'a> {
             label_weights: self.params.label_weights.as_deref(),
         };
         let inputs = Inputs::new(head.view(), features.as_ref());
-        let fitted = run.within(name, |run| self.params.fit_head(setting, Some(TOLERANCE), inputs, targets, run));
-        let model = fitted?.0;
-        Ok(Components { logistic: Some(model.scores(Inputs::new(check.view(), features.as_ref()))), squares })
-    }
-
-    /// Precision of the least-squares score alone with the first `k` dimensions, for the setting projected last.
-    pub fn precision_of_squares(&mut self, setting: &Setting, run: &mut Run<'_>) -> Result<HeldOut> {
-        let atoms = self.atoms;
-        let squares = self.project(setting, run)?.decoded(setting.k, atoms);
-        Ok(self.precision(&Components { logistic: None, squares }, &[0.0])[0])
-    }
-
-    /// How good the scores of the examples that decide are, for each of some weights_of_least_squares.
-    pub fn precision(&self, scored: &Components, weights_of_least_squares: &[f32]) -> Vec<HeldOut> {
-        scored.precision(self.check.labels.view(), self.check.weights.as_deref(), weights_of_least_squares)
+        let (model, _) = self.params.fit_head(Some(TOLERANCE), inputs, targets, run)?;
+        let mut scores = model.scores(Inputs::new(held_out.view(), features.as_ref()));
+        add_least_squares(scores.as_mut_slice(), self.params.least_squares_weight, squares.as_slice());
+        Ok(scores)
     }
 }
 
-impl Store for Projected {
-    fn store(&self, out: &mut Writer<'_>) -> io::Result<()> {
-        let means = self.means.as_ref().map(|means| (&means.labels, &means.h));
-        (self.k, self.ridge, &self.labels, means, &self.head, &self.check).store(out)
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{C, D, data, methods, rows};
+    use super::*;
 
-impl Load for Projected {
-    fn load(from: &mut Reader) -> io::Result<Projected> {
-        let (k, ridge, labels, means, head, check) = Load::load(from)?;
-        let means: Option<(Vec<f32>, Vec<f32>)> = means;
-        Ok(Projected { k, ridge, labels, means: means.map(|(labels, h)| Means { labels, h }), head, check })
-    }
-}
-
-impl Projected {
-    /// Scores of the examples that decide from the first `k` dimensions and the embedding of the labels alone.
-    fn decoded(&self, k: usize, atoms: usize) -> Matrix {
-        let labels = prefix(&self.labels, k);
-        let head = Decoder { labels: &labels, means: self.means.as_ref(), atoms }.head();
-        head_scores(&labels.into(), &head, &prefix(&self.check, k))
-    }
-}
-
-/// What a setting makes of the examples that decide.
-pub(super) struct Components {
-    pub logistic: Option<Matrix>,
-    pub squares: Matrix,
-}
-
-impl Components {
-    /// logistic + least_squares_weight·least squares; the latter alone where there is no logistic head.
-    pub fn combined(&self, least_squares_weight: f32) -> Matrix {
-        let mut scores = Matrix::zeros(self.squares.rows(), self.squares.cols());
-        (0..scores.rows()).for_each(|i| self.combine_row(i, least_squares_weight, scores.row_mut(i)));
-        scores
-    }
-
-    /// Precision for each of some weights of the least-squares score, as a mean weighted by examples.
-    pub fn precision(
-        &self,
-        labels: CsrRef<'_>,
-        weights: Option<&[f32]>,
-        weights_of_least_squares: &[f32],
-    ) -> Vec<HeldOut> {
-        let n = self.squares.rows();
-        let each = |i: usize| {
-            let weight = weights.map_or(1.0, |w| f64::from(w[i]));
-            let (truth, _) = labels.row(i);
-            let mut row = vec![0.0; self.squares.cols()];
-            let one = |least_squares_weight: &f32| {
-                self.combine_row(i, *least_squares_weight, &mut row);
-                let ranked = rank(&row, 5);
-                [1, 3, 5].map(|k| weight * precision_at(truth, &ranked, k))
-            };
-            weights_of_least_squares.iter().map(one).collect()
+    #[test]
+    fn what_is_held_out_has_no_part_in_the_fit() {
+        let n = 300;
+        let original = data(n);
+        let groups: Vec<u32> = (0..n as u32).collect();
+        let scores = |params: &TrainParams, data: &Dataset, held_out: usize| {
+            let division = Division::new(data, params, &groups, held_out).unwrap();
+            let (embedder, mut run) = (division.embedder(), Run::default());
+            let basis = embedder.find(None, &division.fit, &mut run).unwrap();
+            let projected = division.project(&embedder, &basis, &mut run).unwrap();
+            let scores = division.scores(&projected, &mut run).unwrap();
+            (scores, division.validate(&mut run).unwrap().calibrated.held_out)
         };
-        let each: Vec<Vec<[f64; 3]>> = (0..n).into_par_iter().map(each).collect();
-        let total = weights.map_or(n as f64, |w| w.iter().map(|w| f64::from(*w)).sum());
-        let mean = |at: usize, j: usize| each.iter().map(|row| row[at][j]).sum::<f64>() / total.max(f64::MIN_POSITIVE);
-        let held_out = |at: usize| HeldOut { examples: n as u64, p1: mean(at, 0), p3: mean(at, 1), p5: mean(at, 2) };
-        (0..weights_of_least_squares.len()).map(held_out).collect()
-    }
-
-    fn combine_row(&self, i: usize, least_squares_weight: f32, out: &mut [f32]) {
-        match &self.logistic {
-            Some(logistic) => {
-                out.copy_from_slice(logistic.row(i));
-                add_least_squares(out, least_squares_weight, self.squares.row(i));
-            }
-            None => out.copy_from_slice(self.squares.row(i)),
+        for (held_out, params) in methods().into_iter().flat_map(|params| [(0, params.clone()), (1, params)]) {
+            let params = params.with(|p| (p.k, p.ridge) = (Some(5), Some(1.0)));
+            let parts = Folds { count: PARTS, seed: DIVISION, groups: Some(&groups) };
+            // Other labels on the held-out examples: their scores stay, and only how good these are changes.
+            let other = |i: usize| if parts.of(i) == held_out { 3 } else { 0 };
+            let changed = Dataset::from_rows(&rows(n, other), D, C).unwrap();
+            let (before, after) = (scores(&params, &original, held_out), scores(&params, &changed, held_out));
+            assert_eq!(before.0, after.0);
+            assert!(before.1.p1 > after.1.p1 + 0.2, "{:?} {:?}", before.1, after.1);
         }
     }
-}
-
-/// The first `k` columns.
-fn prefix(matrix: &Matrix, k: usize) -> Matrix {
-    let mut out = Matrix::zeros(matrix.rows(), k);
-    out.view_mut().copy_from(matrix.columns(0, k));
-    out
-}
-
-/// Scores and true labels of all examples that decided.
-pub(super) fn together(scores: &[Matrix], trials: &[Validation<'_>]) -> (Matrix, Csr) {
-    let cols = scores[0].cols();
-    let all: Vec<f32> = scores.iter().flat_map(|s| s.as_slice()).copied().collect();
-    let mut truth = Csr::new(true);
-    trials.iter().for_each(|t| truth.extend_rows(t.truth().view(), 0, t.truth().rows()));
-    (Matrix::from_vec(truth.rows(), cols, all), truth)
 }

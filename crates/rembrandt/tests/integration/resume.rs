@@ -1,13 +1,12 @@
 //! A computation that is stopped at any moment and begun again loses little and ends in the same bytes.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use rembrandt::data::{Dataset, Rows};
 use rembrandt::embed::{Embedder, Method, ProjectionParams, Solver};
 use rembrandt::model::{Model, Preprocessing};
 use rembrandt::score::head::{FeatureParams, Sampled};
-use rembrandt::train::{HeadKind, TrainParams, TrainReport, Tuning};
+use rembrandt::train::{HeadKind, RankerParams, TrainParams};
 use rembrandt::tree::{FastXmlParams, TreeParams};
 use rembrandt::{Checkpoints, EmbeddingFile, Error, Rembrandt, Result, Run};
 use serde_json::json;
@@ -98,7 +97,6 @@ impl<'a> Job<'a> {
             let checkpoints = self.open();
             if let (Some(again), _) = self.run(Some(&checkpoints), every) {
                 assert!(Some(again) == whole, "other bytes");
-                // What a search has tried must not be tried once more.
                 assert!(checkpoints.found() > 0);
                 return checkpoints.remove().unwrap();
             }
@@ -224,9 +222,9 @@ fn model_bytes(model: &Model) -> Vec<u8> {
     std::fs::read(path).unwrap()
 }
 
-fn train(params: TrainParams, tuning: Tuning, stops: usize, every: usize) {
+fn train(params: TrainParams, stops: usize, every: usize) {
     let (desk, data) = (tempfile::tempdir().unwrap(), data(params.head == HeadKind::Softmax));
-    let job = Job::new(desk.path(), |run| Ok(model_bytes(&params.fit(&data, Preprocessing::AsIs, &tuning, run)?)));
+    let job = Job::new(desk.path(), |run| Ok(model_bytes(&params.fit(&data, Preprocessing::AsIs, run)?)));
     job.stop_and_go_on(stops, usize::MAX / 2);
     job.stop_again_and_again(every);
     assert!(!job.folder.exists());
@@ -246,45 +244,37 @@ fn small(head: HeadKind) -> TrainParams {
 fn a_training_on_sampled_labels_goes_on() {
     let sampled = Sampled { labels: 4, epochs: 2, steps: 9, ..Sampled::new(HeadKind::Independent.loss()) };
     // No state of the head is more than a few steps old, so that so few of them lead to the end.
-    train(small(HeadKind::Independent).with(|p| p.sampled = Some(sampled)), Tuning::off(), 25, 9);
+    train(small(HeadKind::Independent).with(|p| p.sampled = Some(sampled)), 25, 9);
 }
 
 #[test]
 fn a_training_of_independent_labels_goes_on() {
-    train(small(HeadKind::Independent), Tuning::off(), 25, 100);
+    train(small(HeadKind::Independent), 25, 100);
 }
 
 #[test]
 fn a_training_of_classes_goes_on() {
-    train(small(HeadKind::Softmax).with(|p| p.group_duplicates = true), Tuning::off(), 25, 9);
+    train(small(HeadKind::Softmax).with(|p| p.group_duplicates = true), 25, 9);
 }
 
 #[test]
 fn a_training_on_random_features_goes_on() {
     let features = FeatureParams { count: 30, ..TrainParams::FEATURES };
-    train(small(HeadKind::Independent).with(|p| p.features = Some(features)), Tuning::off(), 25, 9);
+    train(small(HeadKind::Independent).with(|p| p.features = Some(features)), 25, 9);
 }
 
 #[test]
-fn a_search_for_settings_goes_on_and_chooses_the_same() {
-    let params = small(HeadKind::Independent).with(|p| p.k = None);
-    let tuning = Tuning::within(Duration::from_secs(3600)).with(|p| p.features = false);
-    train(params, tuning, 12, 60);
+fn a_training_without_a_head_goes_on() {
+    train(small(HeadKind::LeastSquares), 20, 30);
 }
 
 #[test]
-fn time_that_is_over_stays_over() {
+fn a_training_with_a_ranker_goes_on() {
     let (desk, data) = (tempfile::tempdir().unwrap(), data(false));
-    let params = small(HeadKind::LeastSquares);
-    // Nothing but the first setting is tried, in a run that was stopped and one that was not.
-    let tuning = Tuning::within(Duration::ZERO);
-    let job = Job::new(desk.path(), |run| {
-        let trained = params.fit(&data, Preprocessing::AsIs, &tuning, run)?;
-        let report: TrainReport = serde_json::from_value(trained.report().clone()).unwrap();
-        assert!(report.cut_short && report.tried.len() == 1);
-        Ok(model_bytes(&trained))
-    });
-    job.stop_and_go_on(20, 7);
+    let embedding = RankerParams::default().embedding.with(|p| p.panel = 3);
+    let params = RankerParams::default().with(|p| (p.k, p.embedding) = (Some(6), embedding));
+    let job = Job::new(desk.path(), |run| Ok(model_bytes(&params.fit(&data, Preprocessing::AsIs, run)?)));
+    job.stop_and_go_on(20, usize::MAX / 2);
 }
 
 #[test]

@@ -82,10 +82,6 @@ fn text(model: &Model, bytes: u64) -> String {
     }
     if let Ok(report) = report {
         rows.push(("held out", train::estimate(&report.held_out)));
-        rows.extend(train::tried(&report.tried));
-        if report.cut_short {
-            rows.push(("tuning", "cut short by its budget".to_owned()));
-        }
     }
     rows.push(("parameters", parameters(model.params())));
     facts(&rows)
