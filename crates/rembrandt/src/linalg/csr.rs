@@ -167,7 +167,7 @@ impl<'a> From<&'a Csr> for CsrRef<'a> {
 }
 
 impl<'a> CsrRef<'a> {
-    /// Some of the rows.
+    /// Some of the rows. The entries of the others stay behind them, so that `ids` are not those of these rows alone.
     ///
     /// # Panics
     /// If there are no such rows.
@@ -207,7 +207,12 @@ impl<'a> CsrRef<'a> {
 
     /// Number of stored entries.
     pub fn nnz(&self) -> usize {
-        self.ids.len()
+        self.columns().len()
+    }
+
+    /// Columns of all entries, row after row.
+    pub fn columns(&self) -> &'a [u32] {
+        &self.ids[self.ptr[0] as usize..self.ptr[self.rows()] as usize]
     }
 
     /// Columns and values of row `i`.
@@ -263,7 +268,7 @@ impl Columns {
     pub fn new(matrix: CsrRef<'_>, width: usize) -> Columns {
         let mut starts = vec![0; width + 1];
         let known = |id: usize| id < width;
-        matrix.ids.iter().map(|id| *id as usize).filter(|id| known(*id)).for_each(|id| starts[id + 1] += 1);
+        matrix.columns().iter().map(|id| *id as usize).filter(|id| known(*id)).for_each(|id| starts[id + 1] += 1);
         (0..width).for_each(|id| starts[id + 1] += starts[id]);
         let mut rows = vec![0u32; starts[width]];
         let mut values = matrix.values.map(|_| vec![0f32; starts[width]]);
@@ -298,5 +303,24 @@ impl Columns {
     pub fn entries(&self, id: usize) -> impl Iterator<Item = (usize, f32)> {
         let at = self.starts[id]..self.starts[id + 1];
         at.map(|at| (self.rows[at] as usize, self.values.as_ref().map_or(1.0, |values| values[at])))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn some_rows_are_counted_alone() {
+        let matrix = Csr::from_parts(vec![0, 2, 3, 5], vec![0, 2, 1, 0, 1], Some(vec![1.0, 2.0, 3.0, 4.0, 5.0]), 3);
+        let matrix = matrix.unwrap();
+        let some = matrix.view().range(1..3);
+        assert_eq!((some.rows(), some.nnz(), some.columns()), (2, 3, &[1, 0, 1][..]));
+        assert_eq!(matrix.view().range(1..1).nnz(), 0);
+        let columns = Columns::new(some, 3);
+        let column = |id: usize| columns.entries(id).collect::<Vec<_>>();
+        assert_eq!((column(0), column(1), column(2)), (vec![(1, 4.0)], vec![(0, 3.0), (1, 5.0)], vec![]));
+        let by_columns = Columns::new(some, 2).into_rows();
+        assert_eq!((by_columns.rows(), by_columns.nnz()), (2, 3));
     }
 }

@@ -71,7 +71,7 @@ pub fn best_f1_thresholds_on(probabilities: CsrRef<'_>, truth: CsrRef<'_>, c: us
     }
     let mut actual = vec![0f64; c];
     // A true label beyond c has no threshold to choose.
-    truth.ids.iter().filter(|label| (**label as usize) < c).for_each(|label| actual[*label as usize] += 1.0);
+    truth.columns().iter().filter(|label| (**label as usize) < c).for_each(|label| actual[*label as usize] += 1.0);
     let columns = Columns::new(probabilities, c, |row, label| truth.row(row).0.binary_search(&label).is_ok())?;
     Ok(columns.best(|label, gathered| gathered.hits / (actual[label] + gathered.count)))
 }
@@ -111,7 +111,7 @@ struct Columns {
 impl Columns {
     fn new(rows: CsrRef<'_>, c: usize, is_true: impl Fn(usize, u32) -> bool) -> Result<Columns> {
         let mut ptr = vec![0; c + 1];
-        for label in rows.ids {
+        for label in rows.columns() {
             let Some(count) = ptr.get_mut(*label as usize + 1) else {
                 return Err(Error::parameter("probabilities", format!("label {label}, but there are only {c}")));
             };

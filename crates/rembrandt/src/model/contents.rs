@@ -168,7 +168,8 @@ impl Contents {
         }
         let trained = self.trained();
         let head = match &self.head {
-            Head::LeastSquares | Head::Pursuit { .. } => true,
+            Head::LeastSquares => true,
+            Head::Pursuit { atoms } => *atoms > 0,
             Head::Linear { weights } => (weights.rows(), weights.cols()) == (trained, k + 1),
             Head::RandomFeatures { features, weights, .. } => {
                 let (rows, width) = (features.directions.rows(), features.directions.cols());
@@ -178,6 +179,12 @@ impl Contents {
                     && (weights.rows(), weights.cols()) == (trained, width + 1)
             }
         };
+        // A file has one precision for all of them.
+        let precision = self.labels.precision();
+        let mut tables = [Some(&self.projection), self.head.weights()].into_iter().flatten();
+        if tables.any(|table| table.precision() != precision) {
+            return Err(Error::Data("the large matrices of a model must all have the same precision".into()));
+        }
         let covariance = &self.stats.covariance;
         let named = |names: &Option<Names>, count: usize| names.as_ref().is_none_or(|names| names.len() == count);
         let checks = [

@@ -136,6 +136,7 @@ impl File<'_> {
         };
         Ok(match description.head {
             HeadDescription::LeastSquares | HeadDescription::Trees { .. } => Head::LeastSquares,
+            HeadDescription::Pursuit { atoms: 0 } => return Err(self.damaged("its pursuit takes no labels")),
             HeadDescription::Pursuit { atoms } => Head::Pursuit { atoms },
             HeadDescription::Linear => Head::Linear { weights: weights(k)? },
             HeadDescription::RandomFeatures { least_squares } => {

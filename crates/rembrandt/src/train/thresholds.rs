@@ -46,7 +46,7 @@ pub(super) fn of_probabilities(
     last.sort_unstable_by(f32::total_cmp);
     let floor = last.get((USUAL * last.len() as f64) as usize).copied().unwrap_or(0.0);
     let mut counts = vec![0; c];
-    truth.ids.iter().for_each(|label| counts[*label as usize] += 1);
+    truth.columns().iter().for_each(|label| counts[*label as usize] += 1);
     let shared = pooled(probabilities.view(), truth);
     let own = best_f1_thresholds_on(probabilities.view(), truth, c)?;
     let of = |(own, count)| if count >= ENOUGH { own } else { shared };

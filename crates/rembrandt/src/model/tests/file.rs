@@ -204,6 +204,10 @@ fn parts_that_contradict_each_other_are_refused() {
     // Weights of one label that was added, but labels, counts and head without it.
     assert_eq!(wrong(&|parts| parts.added_weights = Matrix::zeros(1, 6)), fit("head"));
     assert_eq!(refused("pursuit", &|parts| parts.added_weights = Matrix::zeros(1, 5)), fit("added_weights"));
+    assert_eq!(refused("pursuit", &|parts| parts.head = Head::Pursuit { atoms: 0 }), fit("head"));
+    let mixed = "the large matrices of a model must all have the same precision";
+    assert_eq!(wrong(&|parts| parts.labels = parts.labels.to_precision(Precision::Bf16)), mixed);
+    assert_eq!(wrong(&|parts| parts.projection = parts.projection.to_precision(Precision::Bf16)), mixed);
     let message = wrong(&|parts| parts.labels = Matrix::zeros(0, 5).into());
     assert_eq!(message, "0 labels, 30 features and 5 dimensions do not make a model");
     let message = wrong(&|parts| parts.projection = changed(&parts.projection, |p| p.row_mut(3)[1] = f32::NAN));
