@@ -48,11 +48,11 @@
 //! | [`score`] | from an example to scores of labels, and from scores to probabilities |
 //! | [`tree`] | classifiers that go down trees: systems that the paper compares with |
 //! | [`model`] | [`Model`]: predict, explain, evaluate, neighbors, new labels, files |
-//! | [`train`] | [`Trainer`]: from data to a model; the search for settings |
+//! | [`train`] | [`Trainer`]: from data to a model |
 //! | [`metrics`] | how good ranked predictions are, with intervals; thresholds |
 //!
 //! The library never prints, exits, or installs a thread pool or logger. It runs on rayon's current pool; results
-//! are the same to the last bit for any number of threads, unless the time for tuning cuts a search short.
+//! are the same to the last bit for any number of threads.
 
 pub mod data;
 pub mod embed;

@@ -1,7 +1,7 @@
 //! [`Embedder`]: any [`Method`] with its parameters, fitted in two steps.
 //!
-//! The first step finds a *basis* that does not depend on the ridge, or hardly; the second is the regression around it. A
-//! search for settings repeats the second alone.
+//! The first step finds a *basis* that does not depend on the ridge, or hardly; the second is the regression around it.
+//! Cross-fitting repeats the second alone.
 
 use super::method::Method;
 use super::moments::mean;

@@ -1,4 +1,4 @@
-//! [`TrainParams`]: all settings of an embedding with a head; [`Tuning`]: which of them a search may change.
+//! [`TrainParams`]: all settings of an embedding with a head.
 
 use serde::{Deserialize, Serialize};
 
