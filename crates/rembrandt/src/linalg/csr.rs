@@ -30,6 +30,12 @@ impl Csr {
         self.ids.len()
     }
 
+    /// The values of row `i`, to be changed; none in a matrix of ones.
+    pub fn row_values_mut(&mut self, i: usize) -> &mut [f32] {
+        let places = self.ptr[i] as usize..self.ptr[i + 1] as usize;
+        self.values.as_mut().map_or(&mut [], |values| &mut values[places])
+    }
+
     /// Adds one entry to the row that [`end_row`](Csr::end_row) will close. The value is dropped in a matrix of ones.
     #[inline]
     pub fn push(&mut self, id: u32, value: f32) {

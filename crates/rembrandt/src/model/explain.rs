@@ -22,7 +22,7 @@ use super::Model;
 use super::predict::PredictOptions;
 use crate::linalg::csr::{Csr, CsrRef};
 use crate::score::head::{Loss, STRIP};
-use crate::score::ranker::{FeatureLabelMatrix, Ranker, Scope, inverse_length};
+use crate::score::ranker::{FeatureLabelMatrix, Ranker, Scope, Views, damp, unit_values};
 use crate::score::scorer::Scored;
 use crate::{Error, Result};
 
@@ -160,29 +160,25 @@ impl Model {
         let id = label as u32;
         let (h, e) = (self.project(x), self.labels().row(label));
         let views = ranker.views(x, &h, self.labels(), Scope::Labels(&[id]))[0][0].1;
-        let [constant, one_vs_rest, association, embedding, log_count] = ranker.combination.shares(&views);
-        let told = vec![
-            ("one-vs-rest", one_vs_rest),
-            ("association", association),
-            ("embedding", embedding),
-            ("label frequency", log_count),
-        ];
+        let [constant, one_vs_rest, association, embedding, name, log_count] = ranker.combination.shares(&views);
+        let told = Views::NAMES.into_iter().zip([one_vs_rest, association, embedding, name, log_count]).collect();
         let dot = |row: &[f32]| row.iter().zip(&*e).map(|(p, e)| f64::from(*p) * f64::from(*e)).sum::<f64>();
         // What a view adds for each unit of what features add up to in it.
         let unit = |share: f64, sum: f32| if sum == 0.0 { 0.0 } else { share / f64::from(sum) };
-        let scale = f64::from(inverse_length(x.row(0)));
-        let share = |(feature, value): (usize, f32)| {
-            let value_of_unit_row = scale * f64::from(value);
-            let log_odds = ranker.combination.one_vs_rest
-                * value_of_unit_row
-                * weight(&ranker.one_vs_rest, feature, id)
-                + unit(association, views.association) * value_of_unit_row * weight(&ranker.associations, feature, id)
-                + ranker.combination.embedding * f64::from(value) * dot(&self.projection().row(feature));
+        let (mut plain, mut damped) = (Vec::new(), Vec::new());
+        unit_values(x.row(0), |value| value, &mut plain);
+        unit_values(x.row(0), damp, &mut damped);
+        let share = |(at, (feature, value)): (usize, (usize, f32))| {
+            let (plain, damped) = (f64::from(plain[at]), f64::from(damped[at]));
+            let log_odds = unit(one_vs_rest, views.one_vs_rest) * damped * weight(&ranker.one_vs_rest, feature, id)
+                + unit(association, views.association) * plain * weight(&ranker.associations, feature, id)
+                + unit(name, views.name) * plain * weight(&ranker.names, feature, id)
+                + unit(embedding, views.embedding) * f64::from(value) * dot(&self.projection().row(feature));
             Contribution { feature: feature as u32, value, log_odds }
         };
-        let base =
-            constant + log_count + f64::from(ranker.offset(id)) + ranker.combination.embedding * dot(self.intercept());
-        (base, told, x.entries(0).map(share).collect())
+        let intercept = unit(embedding, views.embedding) * dot(self.intercept());
+        let base = constant + log_count + f64::from(ranker.offset(id)) + intercept;
+        (base, told, x.entries(0).enumerate().map(share).collect())
     }
 
     /// Base and shares by taking each feature away.

@@ -163,7 +163,7 @@ impl File<'_> {
                 weights: self.buffer(&format!("{name}_weights"), Dtype::BF16)?,
             })
         };
-        let (associations, one_vs_rest) = (matrix("association")?, matrix("one_vs_rest")?);
+        let (associations, one_vs_rest, names) = (matrix("association")?, matrix("one_vs_rest")?, matrix("name")?);
         let offsets = match lifted {
             true => self.numbers("ranker_offsets", counts.len())?,
             false => Vec::new(),
@@ -173,6 +173,7 @@ impl File<'_> {
             combination,
             associations,
             one_vs_rest,
+            names,
             log_counts: ranker::log_counts(counts),
             offsets,
         };

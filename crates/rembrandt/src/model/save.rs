@@ -52,6 +52,7 @@ fn tensors<'a>(contents: &'a Contents, trees: &'a Arrays<'_>) -> Vec<Tensor<'a>>
     if let Some(ranker) = ranker {
         tensors.push(list("association_starts", "U64", &ranker.associations.starts));
         tensors.push(list("one_vs_rest_starts", "U64", &ranker.one_vs_rest.starts));
+        tensors.push(list("name_starts", "U64", &ranker.names.starts));
     }
     tensors.extend([
         list("spectrum", "F64", &contents.spectrum),
@@ -66,6 +67,7 @@ fn tensors<'a>(contents: &'a Contents, trees: &'a Arrays<'_>) -> Vec<Tensor<'a>>
         }
         tensors.push(list("association_labels", "U32", &ranker.associations.labels));
         tensors.push(list("one_vs_rest_labels", "U32", &ranker.one_vs_rest.labels));
+        tensors.push(list("name_labels", "U32", &ranker.names.labels));
     }
     tensors.extend(contents.idf().map(|idf| list("idf", "F32", idf)));
     if let Head::RandomFeatures { features, .. } = head {
@@ -90,6 +92,7 @@ fn tensors<'a>(contents: &'a Contents, trees: &'a Arrays<'_>) -> Vec<Tensor<'a>>
     if let Some(ranker) = ranker {
         tensors.push(list("association_weights", "BF16", &ranker.associations.weights));
         tensors.push(list("one_vs_rest_weights", "BF16", &ranker.one_vs_rest.weights));
+        tensors.push(list("name_weights", "BF16", &ranker.names.weights));
     }
     let names = [("label_names", &contents.label_names), ("feature_names", &contents.feature_names)];
     for (name, names) in names {

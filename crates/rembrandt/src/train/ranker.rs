@@ -17,8 +17,9 @@ use crate::metrics::{Propensities, Propensity, precision_at};
 use crate::model::contents::Contents;
 use crate::model::{Model, Preprocessing};
 use crate::score::head::{Calibration, Folds, Head, Loss, add_intercept};
-use crate::score::ranker::fit::{FittedRanker, HeldOutViews, RankerData, RankerFit};
-use crate::score::ranker::{Combination, Proposals, Views, inverse_length};
+use crate::score::ranker::fit::{Examples as RankedExamples, FittedRanker, HeldOutViews, RankerFit};
+use crate::score::ranker::names::name_matrix;
+use crate::score::ranker::{Combination, FeatureLabelMatrix, Proposals, Views, unit_values};
 use crate::{Embedding, Error, Rembrandt, Result, Run};
 
 /// Dimensions of the embedding: with its oversampling two panels of columns.
@@ -81,7 +82,7 @@ pub struct RankerReport {
     pub cost: f64,
     /// Weights of the views.
     pub combination: Combination,
-    /// Pairs of a feature and a label, in both matrices together.
+    /// Pairs of a feature and a label, in all matrices together.
     pub pairs: usize,
     /// The embedding.
     pub embedding: embed::Report,
@@ -164,11 +165,15 @@ impl RankerParams {
         let y = data.labels()?;
         let weights = data.weights()?;
         let x = unit_rows(data.features()?.view());
+        let names = match (data.label_names(), data.feature_names()) {
+            (Some(labels), Some(features)) => name_matrix(labels, features, x.view()),
+            _ => FeatureLabelMatrix::empty(shape.d),
+        };
         let loss = match (0..y.rows()).all(|i| y.view().row(i).0.len() == 1) {
             true => Loss::Softmax,
             false => Loss::Independent,
         };
-        let seen = RankerData { x: x.view(), y: y.view(), weights: weights.as_deref(), d: shape.d, c: shape.c };
+        let examples = RankedExamples { y: y.view(), weights: weights.as_deref(), d: shape.d, c: shape.c };
         let fit = RankerFit {
             proposals: self.proposals(shape),
             cost: self.cost,
@@ -176,9 +181,10 @@ impl RankerParams {
             held_out: &held_out,
             labels: &labels,
             h: &h,
+            names: &names,
         };
-        let fitted = run.within("ranker", |run| fit.fit(seen, run))?;
-        drop((x, h));
+        let fitted = run.within("ranker", |run| fit.fit(x, examples, run))?;
+        drop(h);
         run.end_stage("ranker");
         if MANY_HELD_OUT * held_out.iter().filter(|out| **out).count() >= shape.n {
             let found = run.within("projection", |run| params.fit_projection(data, &embedding.labels, run))?;
@@ -231,11 +237,12 @@ impl RankerParams {
         let judge = Judge { views: &fitted.held_out, y, weights: data.weights()? };
         let combination = ranker.combination;
         let held_out = judge.precision(|views| combination.score(views));
-        let views = vec![
-            ("one-vs-rest".to_owned(), judge.precision(|views| views.one_vs_rest)),
-            ("association".to_owned(), judge.precision(|views| views.association)),
-            ("embedding".to_owned(), judge.precision(|views| views.embedding)),
-        ];
+        let view = |at: usize| move |views: &Views| Combination::single_view(views, at);
+        let mut views: Vec<(String, HeldOut)> =
+            (0..4).map(|at| (Views::NAMES[at].to_owned(), judge.precision(view(at)))).collect();
+        if ranker.names.labels.is_empty() {
+            views.pop();
+        }
         let mut thresholds = judge.thresholds(&combination, loss, shape.c)?;
         let mut contents = Contents::of(data, preprocessing, Calibration::identity(loss))?;
         if let Some(propensity) = self.propensity {
@@ -282,10 +289,10 @@ impl RankerParams {
 
 /// Rows scaled to length 1.
 fn unit_rows(x: CsrRef<'_>) -> Csr {
-    let mut out = Csr::new(false);
+    let (mut out, mut values) = (Csr::new(false), Vec::new());
     for i in 0..x.rows() {
-        let scale = inverse_length(x.row(i));
-        x.entries(i).for_each(|(id, value)| out.push(id as u32, scale * value));
+        unit_values(x.row(i), |value| value, &mut values);
+        x.row(i).0.iter().zip(&values).for_each(|(id, value)| out.push(*id, *value));
         out.end_row();
     }
     out

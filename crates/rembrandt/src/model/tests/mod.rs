@@ -56,13 +56,13 @@ fn ranker(c: usize, counts: &[u64]) -> Ranker {
         });
         FeatureLabelMatrix::from_lists(lists.collect())
     };
-    let combination =
-        Combination { intercept: -1.0, one_vs_rest: 2.0, association: 0.3, embedding: 0.5, log_count: 0.1 };
+    let combination = Combination::linear([-1.0, 2.0, 0.3, 0.5, 0.7, 0.1]);
     Ranker {
         proposals: Proposals { by_words: 7, by_embedding: 1000 },
         combination,
         associations: matrix(0.01),
         one_vs_rest: matrix(-1.0),
+        names: matrix(0.0),
         log_counts: log_counts(counts),
         offsets: Vec::new(),
     }

@@ -25,19 +25,24 @@ fn oracle(parts: &Contents, x: CsrRef<'_>, i: usize) -> Option<(Vec<f32>, Vec<f3
 
 /// From least squares to log-odds, or logarithms of probabilities, of a ranker.
 fn rank_scores(parts: &Contents, ranker: &Ranker, known: &[(usize, f32)], scores: &mut [f32]) {
-    let length = known.iter().map(|(_, v)| f64::from(*v).powi(2)).sum::<f64>().sqrt();
-    let w = ranker.combination;
+    let unit = |power: f64| -> Vec<f64> {
+        let values = known.iter().map(|(_, v)| f64::from(v.abs()).powf(power) * f64::from(v.signum()));
+        let length = values.clone().map(|v| v * v).sum::<f64>().sqrt();
+        values.map(|v| v / length).collect()
+    };
+    let (plain, damped) = (unit(1.0), unit(0.75));
     for (label, score) in scores.iter_mut().enumerate().take(ranker.log_counts.len()) {
-        let sum = |matrix: &FeatureLabelMatrix| -> f64 {
-            known.iter().map(|(f, v)| f64::from(*v) / length * f64::from(matrix.weight(*f, label as u32))).sum()
+        let sum = |matrix: &FeatureLabelMatrix, values: &[f64]| -> f64 {
+            known.iter().zip(values).map(|((f, _), v)| v * f64::from(matrix.weight(*f, label as u32))).sum()
         };
-        let association = (sum(&ranker.associations).max(1e-4) / 1e-4).ln();
+        let association = (sum(&ranker.associations, &plain).max(1e-4) / 1e-4).ln();
         let count = (1.0 + parts.stats.counts[label] as f64).ln();
-        let odds = w.intercept
-            + w.one_vs_rest * sum(&ranker.one_vs_rest)
-            + w.association * association
-            + w.embedding * f64::from(*score)
-            + w.log_count * count;
+        let odds = -1.0
+            + 2.0 * sum(&ranker.one_vs_rest, &damped)
+            + 0.3 * association
+            + 0.5 * f64::from(*score)
+            + 0.7 * sum(&ranker.names, &plain)
+            + 0.1 * count;
         *score = odds as f32;
     }
     if parts.calibration.loss == Loss::Softmax {

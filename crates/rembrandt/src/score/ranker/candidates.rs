@@ -1,6 +1,6 @@
 //! [`Proposer`]: the labels that an example could have.
 
-use super::{FeatureLabelMatrix, Proposals, inverse_length};
+use super::{FeatureLabelMatrix, Proposals, Views, unit_values};
 use crate::linalg::csr::CsrRef;
 use crate::linalg::kernels::dots::Number;
 use crate::linalg::matrix::Matrix;
@@ -8,6 +8,8 @@ use crate::linalg::table::Table;
 
 /// Labels whose largest score stands for them while the best of all are looked for, at most.
 const BLOCK: usize = 64;
+/// Candidates whose names have words of the example, at most.
+const BY_NAMES: usize = 20;
 
 /// Sums over the features of an example, with a place for every label.
 pub(crate) struct LabelSums {
@@ -21,11 +23,9 @@ impl LabelSums {
         LabelSums { sums: vec![0.0; c], touched: Vec::new() }
     }
 
-    /// Adds the product of an example, scaled to length 1, with a matrix.
-    pub fn add(&mut self, matrix: &FeatureLabelMatrix, (ids, values): (&[u32], Option<&[f32]>)) {
-        let scale = inverse_length((ids, values));
-        for (at, feature) in ids.iter().enumerate() {
-            let value = scale * values.map_or(1.0, |values| values[at]);
+    /// Adds the product of an example, given by its features and their values, with a matrix.
+    pub fn add(&mut self, matrix: &FeatureLabelMatrix, ids: &[u32], values: &[f32]) {
+        for (feature, value) in ids.iter().zip(values) {
             let places = matrix.places(*feature as usize);
             for (label, weight) in matrix.labels[places.clone()].iter().zip(&matrix.weights[places]) {
                 let sum = &mut self.sums[*label as usize];
@@ -64,12 +64,23 @@ pub(crate) struct Candidate {
     pub association: f32,
     /// eₗ·h(x).
     pub embedding: f32,
+    /// x·mₗ.
+    pub name: f32,
 }
 
-/// Finds the labels that examples could have: the best by words and the best by the embedding.
+impl Candidate {
+    /// All views of the label.
+    pub fn views(&self, one_vs_rest: f32, log_count: f32) -> Views {
+        Views { one_vs_rest, association: self.association, embedding: self.embedding, name: self.name, log_count }
+    }
+}
+
+/// Finds the labels that examples could have: the best by words, by names and by the embedding.
 pub(crate) struct Proposer<'a> {
     pub proposals: Proposals,
     pub associations: &'a FeatureLabelMatrix,
+    /// m.
+    pub names: &'a FeatureLabelMatrix,
     /// E.
     pub labels: &'a Table,
     /// Rows of E that may be proposed: those that were trained.
@@ -85,10 +96,16 @@ impl Proposer<'_> {
             self.labels.dots(h.as_slice(), 0..self.count, &mut scan);
         }
         let mut found = Vec::with_capacity(x.rows());
+        let mut values = Vec::new();
         for i in 0..x.rows() {
-            sums.add(self.associations, x.row(i));
-            let mut labels: Vec<u32> =
-                sums.largest(self.proposals.by_words as usize).into_iter().map(|(label, _)| label).collect();
+            let ids = x.row(i).0;
+            unit_values(x.row(i), |value| value, &mut values);
+            sums.add(self.names, ids, &values);
+            let named = sums.largest(BY_NAMES);
+            sums.clear();
+            sums.add(self.associations, ids, &values);
+            let by_words = sums.largest(self.proposals.by_words as usize);
+            let mut labels: Vec<u32> = named.iter().chain(&by_words).map(|(label, _)| *label).collect();
             let scanned = (by_embedding > 0).then(|| &scan[i * self.count..(i + 1) * self.count]);
             if let Some(scores) = scanned {
                 labels.extend(largest_scores(scores, by_embedding).into_iter().map(|(label, _)| label));
@@ -96,27 +113,43 @@ impl Proposer<'_> {
             labels.sort_unstable();
             labels.dedup();
             let embedding = |label: u32| scanned.map_or_else(|| self.dot(h.row(i), label), |s| s[label as usize]);
-            let candidate = |label| Candidate { label, association: sums.of(label), embedding: embedding(label) };
-            found.push(labels.into_iter().map(candidate).collect());
+            let candidate =
+                |label| Candidate { label, association: sums.of(label), embedding: embedding(label), name: 0.0 };
+            let mut candidates: Vec<Candidate> = labels.into_iter().map(candidate).collect();
             sums.clear();
+            self.add_names(ids, &values, &mut candidates, sums);
+            found.push(candidates);
         }
         found
     }
 
     /// The same views of given labels.
     pub fn look_up(&self, x: CsrRef<'_>, h: &Matrix, ids: &[u32], sums: &mut LabelSums) -> Vec<Vec<Candidate>> {
+        let mut values = Vec::new();
         let of_row = |i: usize| {
-            sums.add(self.associations, x.row(i));
+            let features = x.row(i).0;
+            unit_values(x.row(i), |value| value, &mut values);
+            sums.add(self.associations, features, &values);
             let candidate = |label: &u32| Candidate {
                 label: *label,
                 association: sums.of(*label),
                 embedding: self.dot(h.row(i), *label),
+                name: 0.0,
             };
-            let found = ids.iter().map(candidate).collect();
+            let mut found: Vec<Candidate> = ids.iter().map(candidate).collect();
             sums.clear();
+            self.add_names(features, &values, &mut found, sums);
             found
         };
         (0..x.rows()).map(of_row).collect()
+    }
+
+    fn add_names(&self, features: &[u32], values: &[f32], candidates: &mut [Candidate], sums: &mut LabelSums) {
+        if !self.names.labels.is_empty() {
+            sums.add(self.names, features, values);
+            candidates.iter_mut().for_each(|candidate| candidate.name = sums.of(candidate.label));
+            sums.clear();
+        }
     }
 
     fn dot(&self, h: &[f32], label: u32) -> f32 {
@@ -170,7 +203,8 @@ mod tests {
         let ids: Vec<u32> = (0..n as u32).flat_map(|i| [i % 6, 6 + i % 7, 13 + i % 7]).collect();
         let x = CsrRef { ptr: &ptr, ids: &ids, values: None };
         let proposals = Proposals { by_words: 9, by_embedding: 6 };
-        let proposer = Proposer { proposals, associations: &associations, labels: &labels, count: c };
+        let names = FeatureLabelMatrix::empty(d);
+        let proposer = Proposer { proposals, associations: &associations, names: &names, labels: &labels, count: c };
         let found = proposer.propose(x, &h, &mut LabelSums::new(c));
         for (i, found) in found.iter().enumerate() {
             let words: Vec<(u32, f32)> = (0..c as u32)

@@ -3,19 +3,22 @@
 //! Labels are independent, or exclude each other. In the latter case the probability of a candidate is
 //! exp(s) / (1 + Σ exp(s)): the 1 stands for all labels that are no candidates.
 
+use std::collections::BTreeMap;
+
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::score::head::Loss;
 
-/// Number of weights, and which of them are of scores.
-const WEIGHTS: usize = 5;
-const SCORES: std::ops::Range<usize> = 1..4;
+/// Views, and the terms of a polynomial of degree two in them: a constant, the views, and these products.
+const VIEWS: usize = 5;
+const PRODUCTS: [(usize, usize); 8] = [(0, 0), (0, 1), (0, 4), (1, 1), (1, 4), (4, 4), (0, 2), (0, 3)];
+const WEIGHTS: usize = 1 + VIEWS + PRODUCTS.len();
 /// (x·T)ₗ below this counts as this.
 const LEAST_ASSOCIATION: f32 = 1e-4;
-/// Newton steps at most, and the length of a step that is the last.
+/// Newton steps at most, and the share of the objective that the last one still gained.
 const STEPS: usize = 30;
-const SMALL: f64 = 1e-7;
+const SMALL: f64 = 1e-9;
 /// How much the weights are held back from leaving the usual ones, in units of examples.
 const RIDGE: f64 = 1.0;
 /// Rows of one task.
@@ -30,41 +33,73 @@ pub struct Views {
     pub association: f32,
     /// eₗ·h(x).
     pub embedding: f32,
+    /// x·nₗ, the cosine with the words of the label's own name.
+    pub name: f32,
     /// ln (1 + nₗ).
     pub log_count: f32,
 }
 
 impl Views {
-    fn inputs(&self) -> [f64; WEIGHTS] {
+    /// Names of the views, in their order.
+    pub const NAMES: [&'static str; VIEWS] = ["one-vs-rest", "association", "embedding", "name", "label frequency"];
+
+    /// The views as numbers that are 0 where nothing speaks for the label.
+    fn numbers(&self) -> [f64; VIEWS] {
         [
-            1.0,
             self.one_vs_rest.into(),
             f64::from(self.association.max(LEAST_ASSOCIATION).ln() - LEAST_ASSOCIATION.ln()),
             self.embedding.into(),
+            self.name.into(),
             self.log_count.into(),
         ]
     }
+
+    fn terms(&self) -> [f64; WEIGHTS] {
+        let views = self.numbers();
+        let mut terms = [1.0; WEIGHTS];
+        terms[1..=VIEWS].copy_from_slice(&views);
+        terms[1 + VIEWS..].iter_mut().zip(PRODUCTS).for_each(|(term, (a, b))| *term = views[a] * views[b]);
+        terms
+    }
 }
 
-/// Weights of the views in the log-odds of a label.
+/// Weights of the views and of products of two of them in the log-odds of a label.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(into = "BTreeMap<String, f64>", try_from = "BTreeMap<String, f64>")]
 pub struct Combination {
-    /// A constant.
-    pub intercept: f64,
-    /// Of the one-vs-rest score.
-    pub one_vs_rest: f64,
-    /// Of the logarithm of the association, which is at least 1e-4, over that.
-    pub association: f64,
-    /// Of the inner product of label and projected example.
-    pub embedding: f64,
-    /// Of the logarithm of the number of training examples.
-    pub log_count: f64,
+    weights: [f64; WEIGHTS],
 }
 
 impl Default for Combination {
     /// The margin of the one-vs-rest scorer, with a usual slope.
     fn default() -> Combination {
-        Combination::of([-3.0, 3.0, 0.0, 0.0, 0.0])
+        let mut weights = [0.0; WEIGHTS];
+        (weights[0], weights[1]) = (-3.0, 3.0);
+        Combination { weights }
+    }
+}
+
+/// The name of each term: `one-vs-rest`, or `one-vs-rest * association`.
+fn term_names() -> impl Iterator<Item = String> {
+    let products = PRODUCTS.map(|(a, b)| format!("{} * {}", Views::NAMES[a], Views::NAMES[b]));
+    std::iter::once("constant".to_owned()).chain(Views::NAMES.map(str::to_owned)).chain(products)
+}
+
+impl From<Combination> for BTreeMap<String, f64> {
+    fn from(combination: Combination) -> BTreeMap<String, f64> {
+        term_names().zip(combination.weights).collect()
+    }
+}
+
+impl TryFrom<BTreeMap<String, f64>> for Combination {
+    type Error = String;
+
+    fn try_from(mut named: BTreeMap<String, f64>) -> Result<Combination, String> {
+        let mut weights = [0.0; WEIGHTS];
+        for (name, weight) in term_names().zip(&mut weights) {
+            *weight = named.remove(&name).ok_or_else(|| format!("there is no weight of {name:?}"))?;
+        }
+        named.keys().next().map_or(Ok(Combination { weights }), |name| Err(format!("{name:?} is no view")))
     }
 }
 
@@ -75,54 +110,53 @@ pub(crate) struct HeldOutRow {
 }
 
 impl Combination {
-    fn of([intercept, one_vs_rest, association, embedding, log_count]: [f64; WEIGHTS]) -> Combination {
-        Combination { intercept, one_vs_rest, association, embedding, log_count }
+    /// One with these weights of a constant and the views, and no products.
+    #[cfg(test)]
+    pub(crate) fn linear(linear: [f64; 1 + VIEWS]) -> Combination {
+        let mut weights = [0.0; WEIGHTS];
+        weights[..=VIEWS].copy_from_slice(&linear);
+        Combination { weights }
     }
 
-    fn weights(&self) -> [f64; WEIGHTS] {
-        [self.intercept, self.one_vs_rest, self.association, self.embedding, self.log_count]
+    /// One view alone, by its place among [`Views::NAMES`].
+    pub(crate) fn single_view(views: &Views, at: usize) -> f32 {
+        views.numbers()[at] as f32
     }
 
     pub(crate) fn is_finite(&self) -> bool {
-        self.weights().iter().all(|w| w.is_finite())
+        self.weights.iter().all(|w| w.is_finite())
     }
 
-    /// What each view adds to the log-odds: the constant, then the views in their order.
-    pub fn shares(&self, views: &Views) -> [f64; WEIGHTS] {
-        let (weights, inputs) = (self.weights(), views.inputs());
-        std::array::from_fn(|j| weights[j] * inputs[j])
+    /// What the constant, and then each view, adds to the log-odds. A product of two views counts half for each, which is
+    /// the Shapley value of a view.
+    pub fn shares(&self, views: &Views) -> [f64; 1 + VIEWS] {
+        let terms = views.terms();
+        let mut shares: [f64; 1 + VIEWS] = std::array::from_fn(|j| self.weights[j] * terms[j]);
+        for (j, (a, b)) in (1 + VIEWS..).zip(PRODUCTS) {
+            let half = 0.5 * self.weights[j] * terms[j];
+            shares[1 + a] += half;
+            shares[1 + b] += half;
+        }
+        shares
     }
 
     /// The log-odds of a label.
     pub fn score(&self, views: &Views) -> f32 {
-        self.shares(views).iter().sum::<f64>() as f32
+        product(&self.weights, &views.terms()) as f32
     }
 
-    /// The most likely weights on some rows. A view that speaks for a label counts for it or not at all: a weight below 0
-    /// would only tell how held-out examples differ from new ones.
+    /// The most likely weights on some rows, by Newton's method.
     pub(crate) fn fit(rows: &[HeldOutRow], loss: Loss) -> Combination {
-        let mut free = [true; WEIGHTS];
-        loop {
-            let found = Combination::fit_free(rows, loss, free).weights();
-            let Some(view) = (SCORES).into_iter().find(|view| free[*view] && found[*view] < 0.0) else {
-                return Combination::of(found);
-            };
-            free[view] = false;
-        }
-    }
-
-    /// The same by Newton's method, with weights of 0 where they are not free.
-    fn fit_free(rows: &[HeldOutRow], loss: Loss, free: [bool; WEIGHTS]) -> Combination {
-        let prior = Combination::default().weights();
-        let mut at: [f64; WEIGHTS] = std::array::from_fn(|j| if free[j] { prior[j] } else { 0.0 });
-        let mut state = Derivatives::at(&at, rows, loss, &prior).only(free);
+        let prior = Combination::default().weights;
+        let mut at = prior;
+        let mut state = Derivatives::at(&at, rows, loss, &prior);
         for _ in 0..STEPS {
             let step = solve(state.hessian, state.gradient);
             // The objective is convex, so a short enough step lowers it.
             let mut length = 1.0;
             let found = loop {
                 let next: [f64; WEIGHTS] = std::array::from_fn(|j| at[j] - length * step[j]);
-                let other = Derivatives::at(&next, rows, loss, &prior).only(free);
+                let other = Derivatives::at(&next, rows, loss, &prior);
                 if other.value <= state.value {
                     break Some((next, other));
                 }
@@ -132,17 +166,18 @@ impl Combination {
                 }
             };
             let Some((next, other)) = found else { break };
+            let gained = state.value - other.value;
             (at, state) = (next, other);
-            if step.iter().all(|s| s.abs() < SMALL) {
+            if gained <= SMALL * state.value {
                 break;
             }
         }
-        Combination::of(at)
+        Combination { weights: at }
     }
 
     /// Mean negative log-likelihood of some rows.
     pub(crate) fn loss(&self, rows: &[HeldOutRow], loss: Loss) -> f64 {
-        let value = Derivatives::at(&self.weights(), rows, loss, &self.weights()).value;
+        let value = Derivatives::at(&self.weights, rows, loss, &self.weights).value;
         value / rows.iter().map(|row| row.weight).sum::<f64>().max(f64::MIN_POSITIVE)
     }
 }
@@ -158,16 +193,6 @@ struct Derivatives {
 impl Derivatives {
     fn zero() -> Derivatives {
         Derivatives { value: 0.0, gradient: [0.0; WEIGHTS], hessian: [[0.0; WEIGHTS]; WEIGHTS] }
-    }
-
-    /// Those by which only some weights move.
-    fn only(mut self, free: [bool; WEIGHTS]) -> Derivatives {
-        for j in (0..WEIGHTS).filter(|j| !free[*j]) {
-            self.gradient[j] = 0.0;
-            (0..WEIGHTS).for_each(|l| (self.hessian[j][l], self.hessian[l][j]) = (0.0, 0.0));
-            self.hessian[j][j] = 1.0;
-        }
-        self
     }
 
     fn at(weights: &[f64; WEIGHTS], rows: &[HeldOutRow], loss: Loss, prior: &[f64; WEIGHTS]) -> Derivatives {
@@ -190,6 +215,8 @@ impl Derivatives {
                 (0..WEIGHTS).for_each(|l| all.hessian[j][l] += part.hessian[j][l]);
             }
         }
+        // Only the lower half was added up.
+        (0..WEIGHTS).for_each(|j| (0..j).for_each(|l| all.hessian[l][j] = all.hessian[j][l]));
         for j in 0..WEIGHTS {
             let away = weights[j] - prior[j];
             all.value += 0.5 * RIDGE * away * away;
@@ -201,8 +228,8 @@ impl Derivatives {
 
     fn add_independent(&mut self, weights: &[f64; WEIGHTS], row: &HeldOutRow) {
         for (views, hit) in &row.candidates {
-            let inputs = views.inputs();
-            let t: f64 = inputs.iter().zip(weights).map(|(a, b)| a * b).sum();
+            let inputs = views.terms();
+            let t = product(weights, &inputs);
             let p = 1.0 / (1.0 + (-t).exp());
             let against = if *hit { -t } else { t };
             self.value += row.weight * (against.max(0.0) + (-against.abs()).exp().ln_1p());
@@ -210,15 +237,15 @@ impl Derivatives {
             let curvature = row.weight * p * (1.0 - p);
             for j in 0..WEIGHTS {
                 self.gradient[j] += residual * inputs[j];
-                (0..WEIGHTS).for_each(|l| self.hessian[j][l] += curvature * inputs[j] * inputs[l]);
+                let scaled = curvature * inputs[j];
+                (0..=j).for_each(|l| self.hessian[j][l] += scaled * inputs[l]);
             }
         }
     }
 
     fn add_softmax(&mut self, weights: &[f64; WEIGHTS], row: &HeldOutRow) {
-        let inputs: Vec<[f64; WEIGHTS]> = row.candidates.iter().map(|(views, _)| views.inputs()).collect();
-        let scores: Vec<f64> =
-            inputs.iter().map(|inputs| inputs.iter().zip(weights).map(|(a, b)| a * b).sum()).collect();
+        let inputs: Vec<[f64; WEIGHTS]> = row.candidates.iter().map(|(views, _)| views.terms()).collect();
+        let scores: Vec<f64> = inputs.iter().map(|inputs| product(weights, inputs)).collect();
         let largest = scores.iter().copied().fold(0.0, f64::max);
         let total = (-largest).exp() + scores.iter().map(|s| (s - largest).exp()).sum::<f64>();
         let log_partition = largest + total.ln();
@@ -231,13 +258,17 @@ impl Derivatives {
             for j in 0..WEIGHTS {
                 mean[j] += p * inputs[j];
                 self.gradient[j] += row.weight * (p - f64::from(u8::from(*hit))) * inputs[j];
-                (0..WEIGHTS).for_each(|l| self.hessian[j][l] += row.weight * p * inputs[j] * inputs[l]);
+                (0..=j).for_each(|l| self.hessian[j][l] += row.weight * p * inputs[j] * inputs[l]);
             }
         }
         for j in 0..WEIGHTS {
-            (0..WEIGHTS).for_each(|l| self.hessian[j][l] -= row.weight * mean[j] * mean[l]);
+            (0..=j).for_each(|l| self.hessian[j][l] -= row.weight * mean[j] * mean[l]);
         }
     }
+}
+
+fn product(weights: &[f64; WEIGHTS], terms: &[f64; WEIGHTS]) -> f64 {
+    weights.iter().zip(terms).map(|(a, b)| a * b).sum()
 }
 
 /// A⁻¹b for a positive definite A, by Cholesky factorisation.
@@ -269,6 +300,7 @@ mod tests {
                 one_vs_rest: 2.0 * number(i * 31 + j),
                 association: number(i * 17 + j * 5).powi(3),
                 embedding: number(i + 3 * j) - 0.3,
+                name: if i % 3 == j { 0.7 } else { 0.0 },
                 log_count: 5.0 * number(j),
             };
             let lucky = i % 6;
@@ -281,7 +313,8 @@ mod tests {
     #[test]
     fn derivatives_are_those_of_the_value() {
         for loss in [Loss::Independent, Loss::Softmax] {
-            let (rows, at, prior) = (rows(loss == Loss::Softmax), [-0.4, 0.9, 0.2, 0.7, -0.1], [0.1; WEIGHTS]);
+            let at: [f64; WEIGHTS] = std::array::from_fn(|j| [-0.4, 0.9, 0.2, 0.7, -0.1, 0.05][j % 6] / (1 + j / 6) as f64);
+            let (rows, prior) = (rows(loss == Loss::Softmax), [0.1; WEIGHTS]);
             let exact = Derivatives::at(&at, &rows, loss, &prior);
             for j in 0..WEIGHTS {
                 let step = 1e-5;
@@ -309,16 +342,21 @@ mod tests {
         for loss in [Loss::Independent, Loss::Softmax] {
             let rows = rows(loss == Loss::Softmax);
             let found = Combination::fit(&rows, loss);
-            let end = Derivatives::at(&found.weights(), &rows, loss, &Combination::default().weights());
-            let free = found.weights().map(|w| w != 0.0);
-            let moves = end.gradient.iter().zip(free).filter(|(_, free)| *free);
-            assert!(
-                moves.clone().count() >= 3 && moves.clone().all(|(g, _)| g.abs() < 1e-4),
-                "{loss:?} {:?}",
-                end.gradient
-            );
+            let end = Derivatives::at(&found.weights, &rows, loss, &Combination::default().weights);
+            assert!(end.gradient.iter().all(|g| g.abs() < 1e-2), "{loss:?} {:?}", end.gradient);
             assert!(found.loss(&rows, loss) < Combination::default().loss(&rows, loss));
         }
+    }
+
+    #[test]
+    fn shares_add_up_and_names_come_back() {
+        let found = Combination::fit(&rows(false), Loss::Independent);
+        let views = rows(false)[7].candidates[2].0;
+        let sum: f64 = found.shares(&views).iter().sum();
+        assert!((sum - f64::from(found.score(&views))).abs() < 1e-4 * (1.0 + sum.abs()));
+        let text = serde_json::to_string(&found).unwrap();
+        assert_eq!(serde_json::from_str::<Combination>(&text).unwrap(), found);
+        assert!(serde_json::from_str::<Combination>(r#"{"constant": 1.0}"#).is_err());
     }
 
     #[test]

@@ -57,6 +57,11 @@ impl FeatureLabelMatrix {
         found.map_or(0.0, |at| self.weights[places.start + at].widen())
     }
 
+    /// A matrix without pairs, for `d` features.
+    pub fn empty(d: usize) -> FeatureLabelMatrix {
+        FeatureLabelMatrix::from_lists(vec![Vec::new(); d])
+    }
+
     /// A matrix of the labels of each feature, ascending, with their weights.
     pub fn from_lists(lists: Vec<Vec<(u32, bf16)>>) -> FeatureLabelMatrix {
         let pairs = lists.iter().map(Vec::len).sum();

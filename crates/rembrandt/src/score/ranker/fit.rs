@@ -3,7 +3,7 @@
 //! Some examples are held out. The association table and the embedding come from the others; so do the scorers, which
 //! then say what they think of the candidates of held-out examples. After that the held-out examples join, and a few more
 //! passes finish the scorers. So the combination is fitted to scores of examples that the scorers did not know, and
-//! nothing is trained twice.
+//! nothing is trained twice. C is chosen before, on a sample of the labels.
 //!
 //! Every stage divides by rows or by labels, and no result depends on how: candidates belong to rows, scorers to labels.
 
@@ -12,8 +12,8 @@ use rayon::prelude::*;
 use super::association::association_table;
 use super::candidates::{Candidate, LabelSums, Proposer};
 use super::combination::HeldOutRow;
-use super::one_vs_rest::{Descent, Dual, PASSES};
-use super::{Combination, FeatureLabelMatrix, Proposals, Ranker, Views, log_counts};
+use super::one_vs_rest::{Descent, Dual};
+use super::{Combination, FeatureLabelMatrix, Proposals, Ranker, Views, damp, log_counts, unit_values};
 use crate::io::checkpoint::Json;
 use crate::linalg::csr::{Columns, Csr, CsrRef};
 use crate::linalg::matrix::Matrix;
@@ -21,15 +21,18 @@ use crate::linalg::table::Table;
 use crate::score::head::{Loss, STRIP};
 use crate::{Result, Run};
 
-/// Passes after held-out examples have joined.
+/// Passes over the examples of a label, and over all of them once the held-out ones have joined.
+const PASSES: usize = 6;
 const MORE_PASSES: usize = 2;
-/// Weights below this are dropped. Rows have length 1, and the margin between an example and a negative is 2.
-const LEAST: f32 = 0.03;
-/// C of the squared hinge loss: the values to choose from, and the one where nothing is held out.
+/// C of the squared hinge loss: the values to choose from, ascending, and the one where nothing is held out.
 const COSTS: [f64; 4] = [0.1, 0.3, 1.0, 3.0];
 const USUAL_COST: f64 = 0.3;
-/// C is chosen on a sample of labels with this share of the work, for each value.
+/// Passes for each C but the first, which begins where the one before it ended.
+const WARM_PASSES: usize = 2;
+/// C is chosen on a sample of labels with one part in so many of the work.
 const SAMPLE: usize = 12;
+/// Weights below this are dropped. Rows have length 1, and the margin between an example and a negative is 2.
+const LEAST: f32 = 0.05;
 /// Labels of a block, after which progress is told and a checkpoint kept.
 const LABELS: usize = 4096;
 /// Tasks that these labels make, at most: each has room for all features.
@@ -47,6 +50,24 @@ pub(crate) struct RankerData<'a> {
     pub weights: Option<&'a [f32]>,
     pub d: usize,
     pub c: usize,
+}
+
+/// The same but for the features.
+#[derive(Clone, Copy)]
+pub(crate) struct Examples<'a> {
+    pub y: CsrRef<'a>,
+    pub weights: Option<&'a [f32]>,
+    pub d: usize,
+    pub c: usize,
+}
+
+impl<'a> Examples<'a> {
+    fn with<'b>(&self, x: CsrRef<'b>) -> RankerData<'b>
+    where
+        'a: 'b,
+    {
+        RankerData { x, y: self.y, weights: self.weights, d: self.d, c: self.c }
+    }
 }
 
 impl RankerData<'_> {
@@ -67,6 +88,8 @@ pub(crate) struct RankerFit<'a> {
     /// E and h of all examples, from those that are not held out.
     pub labels: &'a Table,
     pub h: &'a Matrix,
+    /// m.
+    pub names: &'a FeatureLabelMatrix,
 }
 
 /// Held-out examples with the views of their candidates, as scorers saw them that did not know them.
@@ -86,53 +109,47 @@ pub(crate) struct FittedRanker {
 }
 
 impl RankerFit<'_> {
-    /// Fits a ranker to all examples, with an association table of all of them in the end.
-    pub fn fit(&self, data: RankerData<'_>, run: &mut Run<'_>) -> Result<FittedRanker> {
-        run.begin(3 * data.x.rows() as u64);
+    /// Fits a ranker to all examples, with an association table of all of them in the end. Rows of `x` have length 1.
+    pub fn fit(&self, mut x: Csr, examples: Examples<'_>, run: &mut Run<'_>) -> Result<FittedRanker> {
+        run.begin(2 * x.rows() as u64);
+        let data = examples.with(x.view());
         let kept = association_table(data, |i| !self.held_out[i]);
-        let problem = self.problem(data, &kept, run)?;
+        let negatives = self.negatives(data, &kept, run)?;
         drop(kept);
+        let associations = association_table(data, |_| true);
+        damp_rows(&mut x);
+        let problem = Problem::new(examples.with(x.view()), self.held_out, negatives);
         let cost = match self.cost {
             Some(cost) => cost,
-            None => run.checkpoint("cost", |run| problem.choose_cost(run).map(Json))?.0,
+            None => run.checkpoint("cost", |_| Ok(Json(problem.choose_cost())))?.0,
         };
-        let (one_vs_rest, scores) = problem.fit_all(cost, run)?;
-        let log_counts = log_counts(&label_counts(data));
-        let mut held_out = HeldOutViews { rows: problem.rows.clone(), candidates: Vec::new() };
-        let mut scores = scores.into_iter();
-        for candidates in &problem.candidates {
-            let view = |c: &Candidate| {
-                let views = Views {
-                    one_vs_rest: scores.next().expect("a score for every candidate"),
-                    association: c.association,
-                    embedding: c.embedding,
-                    log_count: log_counts[c.label as usize],
-                };
-                (c.label, views)
-            };
-            held_out.candidates.push(candidates.iter().map(view).collect());
-        }
+        let (weights, scores) = problem.fit_all(cost, run)?;
+        let one_vs_rest = FeatureLabelMatrix::of_labels(weights, examples.d);
+        let log_counts = log_counts(&label_counts(examples.with(x.view())));
+        let held_out = problem.views(&scores, &log_counts);
         let recall = problem.recall();
-        let combination = Combination::fit(&held_out.with_truth(data), self.loss);
-        let associations = association_table(data, |_| true);
+        let combination = Combination::fit(&held_out.with_truth(examples.with(x.view())), self.loss);
         let ranker = Ranker {
             proposals: self.proposals,
             combination,
             associations,
             one_vs_rest,
+            names: self.names.clone(),
             log_counts,
             offsets: Vec::new(),
         };
         Ok(FittedRanker { ranker, held_out, cost, recall })
     }
 
-    fn problem<'a>(
+    /// The hard negatives of all labels, and the candidates of held-out examples.
+    fn negatives(
         &self,
-        data: RankerData<'a>,
+        data: RankerData<'_>,
         associations: &FeatureLabelMatrix,
         run: &mut Run<'_>,
-    ) -> Result<Problem<'a>> {
-        let proposer = Proposer { proposals: self.proposals, associations, labels: self.labels, count: data.c };
+    ) -> Result<Negatives> {
+        let RankerFit { proposals, names, labels, .. } = *self;
+        let proposer = Proposer { proposals, associations, names, labels, count: data.c };
         let (n, k) = (data.x.rows(), self.h.cols());
         let mut negatives = Csr::new(true);
         let (mut rows, mut held) = (Vec::new(), Vec::new());
@@ -165,25 +182,16 @@ impl RankerFit<'_> {
             }
             run.advance(STAGE, block.len() as u64)?;
         }
-        let mut asked = Csr::new(true);
-        for candidates in &held {
-            candidates.iter().for_each(|c| asked.push(c.label, 1.0));
-            asked.end_row();
-        }
-        let starts = std::iter::once(0).chain(held.iter().scan(0, |sum, candidates| {
-            *sum += candidates.len();
-            Some(*sum)
-        }));
-        Ok(Problem {
-            data,
-            held_out: self.held_out.to_vec(),
-            positives: Columns::new(data.y, data.c),
-            negatives: Columns::new(negatives.view(), data.c),
-            asked: Columns::new(asked.view(), data.c),
-            starts: starts.collect(),
-            rows,
-            candidates: held,
-        })
+        Ok(Negatives { negatives: Columns::new(negatives.view(), data.c), rows, candidates: held })
+    }
+}
+
+/// Rows that had length 1, damped, and of length 1 again.
+fn damp_rows(x: &mut Csr) {
+    let mut damped = Vec::new();
+    for i in 0..x.rows() {
+        unit_values(x.view().row(i), damp, &mut damped);
+        x.row_values_mut(i).copy_from_slice(&damped);
     }
 }
 
@@ -208,10 +216,17 @@ fn label_counts(data: RankerData<'_>) -> Vec<u64> {
     counts
 }
 
+/// Hard negatives by labels, and held-out examples with their candidates.
+struct Negatives {
+    negatives: Columns,
+    rows: Vec<u32>,
+    candidates: Vec<Vec<Candidate>>,
+}
+
 /// The examples of each label.
 struct Problem<'a> {
     data: RankerData<'a>,
-    held_out: Vec<bool>,
+    held_out: &'a [bool],
     /// Examples of each label, those with each as a candidate that do not have it, and held-out ones, by their place
     /// among these, with each as a candidate.
     positives: Columns,
@@ -223,9 +238,12 @@ struct Problem<'a> {
     candidates: Vec<Vec<Candidate>>,
 }
 
+/// Features of a label, ascending, with their weights.
+type WeightList = Vec<(u32, f32)>;
+
 /// What was fitted for one label.
 struct LabelFit {
-    weights: Vec<(u32, f32)>,
+    weights: WeightList,
     /// Scores of the held-out examples that have it as a candidate.
     scores: Vec<f32>,
 }
@@ -233,7 +251,30 @@ struct LabelFit {
 /// What was fitted for some labels, as it is kept: ends of the lists, features, weights, and all scores.
 type BlockFit = (Vec<u32>, Vec<u32>, Vec<f32>, Vec<f32>);
 
-impl Problem<'_> {
+impl<'a> Problem<'a> {
+    fn new(data: RankerData<'a>, held_out: &'a [bool], negatives: Negatives) -> Problem<'a> {
+        let Negatives { negatives, rows, candidates } = negatives;
+        let mut asked = Csr::new(true);
+        for candidates in &candidates {
+            candidates.iter().for_each(|c| asked.push(c.label, 1.0));
+            asked.end_row();
+        }
+        let starts = std::iter::once(0).chain(candidates.iter().scan(0, |sum, candidates| {
+            *sum += candidates.len();
+            Some(*sum)
+        }));
+        Problem {
+            data,
+            held_out,
+            positives: Columns::new(data.y, data.c),
+            negatives,
+            asked: Columns::new(asked.view(), data.c),
+            starts: starts.collect(),
+            rows,
+            candidates,
+        }
+    }
+
     /// Share of the labels of held-out examples that are among their candidates.
     fn recall(&self) -> f64 {
         let (mut found, mut all) = (0, 0);
@@ -250,38 +291,75 @@ impl Problem<'_> {
     }
 
     /// The examples of a label, held out or not.
-    fn duals(&self, label: usize, held_out: bool, cost: f64) -> impl Iterator<Item = Dual> {
+    fn duals(&self, label: usize, held_out: bool) -> impl Iterator<Item = Dual> {
         let weight = |i: usize| self.data.weight(i);
         let with = self.positives.entries(label).map(move |(i, value)| (i, 1.0, weight(i) * f64::from(value)));
         let against = self.negatives.entries(label).map(move |(i, _)| (i, -1.0, weight(i)));
         with.chain(against)
             .filter(move |(i, _, weight)| *weight > 0.0 && self.held_out[*i] == held_out)
-            .map(move |(i, sign, weight)| Dual::new(i as u32, sign, cost * weight))
+            .map(move |(i, sign, weight)| Dual::new(i as u32, sign, weight))
     }
 
     /// Fits a label to the examples that are not held out, asks it about the others, and then fits it to all.
-    fn fit(&self, descent: &mut Descent<'_>, label: usize, cost: f64, to_the_end: bool) -> LabelFit {
+    fn fit(&self, descent: &mut Descent<'_>, label: usize, cost: f64) -> LabelFit {
         descent.begin(label);
-        descent.duals.extend(self.duals(label, false, cost));
-        descent.descend(PASSES);
-        let asked = self.asked.rows(label).iter();
-        let scores = asked.map(|place| descent.score(self.rows[*place as usize])).collect();
-        if to_the_end {
-            let before = descent.duals.len();
-            descent.duals.extend(self.duals(label, true, cost));
-            if descent.duals.len() > before {
-                descent.descend(MORE_PASSES);
-            }
+        descent.duals.extend(self.duals(label, false));
+        descent.descend(cost, PASSES);
+        let scores = self.scores(descent, label);
+        let before = descent.duals.len();
+        descent.duals.extend(self.duals(label, true));
+        if descent.duals.len() > before {
+            descent.descend(cost, MORE_PASSES);
         }
-        LabelFit { weights: descent.take(LEAST), scores }
+        let weights = descent.weights(LEAST);
+        descent.end();
+        LabelFit { weights, scores }
+    }
+
+    /// Scores of the held-out examples that have the label as a candidate.
+    fn scores(&self, descent: &Descent<'_>, label: usize) -> Vec<f32> {
+        self.asked.rows(label).iter().map(|place| descent.score(self.rows[*place as usize])).collect()
     }
 
     /// The C whose scores make held-out examples of a sample of labels most likely, after calibration. Likelihood is a
     /// sum over pairs of an example and a label, so a sample of labels estimates it.
-    fn choose_cost(&self, run: &mut Run<'_>) -> Result<f64> {
+    fn choose_cost(&self) -> f64 {
         if self.rows.is_empty() {
-            return Ok(USUAL_COST);
+            return USUAL_COST;
         }
+        let labels = self.sample_of_labels();
+        let path = |descent: &mut Descent<'_>, label: &usize| -> Vec<Vec<f32>> {
+            descent.begin(*label);
+            descent.duals.extend(self.duals(*label, false));
+            let score = |(at, cost): (usize, f64)| {
+                descent.descend(cost, if at == 0 { PASSES } else { WARM_PASSES });
+                self.scores(descent, *label)
+            };
+            let scores = COSTS.into_iter().enumerate().map(score).collect();
+            descent.end();
+            scores
+        };
+        let tasks = labels.par_iter().with_min_len(labels.len().div_ceil(TASKS));
+        let scores: Vec<Vec<Vec<f32>>> = tasks.map_init(|| self.descent(), path).collect();
+        let loss = |at: usize| {
+            let row = |i: &u32| HeldOutRow { candidates: vec![], weight: self.data.weight(*i as usize) };
+            let mut rows: Vec<HeldOutRow> = self.rows.iter().map(row).collect();
+            for (label, scores) in labels.iter().zip(&scores) {
+                for (place, score) in self.asked.rows(*label).iter().zip(&scores[at]) {
+                    let own = self.data.y.row(self.rows[*place as usize] as usize).0;
+                    let views = Views { one_vs_rest: *score, ..Views::default() };
+                    rows[*place as usize].candidates.push((views, own.binary_search(&(*label as u32)).is_ok()));
+                }
+            }
+            Combination::fit(&rows, Loss::Independent).loss(&rows, Loss::Independent)
+        };
+        let losses: Vec<f64> = (0..COSTS.len()).map(loss).collect();
+        let best = (0..COSTS.len()).min_by(|a, b| losses[*a].total_cmp(&losses[*b]));
+        best.map_or(USUAL_COST, |at| COSTS[at])
+    }
+
+    /// Labels that held-out examples have as candidates, with a part of the work of all.
+    fn sample_of_labels(&self) -> Vec<usize> {
         let mut labels: Vec<usize> = (0..self.data.c).filter(|label| !self.asked.rows(*label).is_empty()).collect();
         // In an order that has nothing to do with that of the data.
         labels.sort_unstable_by_key(|label| (*label as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29));
@@ -292,31 +370,17 @@ impl Problem<'_> {
             work * SAMPLE >= all
         });
         labels.truncate(enough.map_or(labels.len(), |at| at + 1));
-        let mut best = (f64::INFINITY, USUAL_COST);
-        for cost in COSTS {
-            let tasks = labels.par_iter().with_min_len(labels.len().div_ceil(TASKS));
-            let scores: Vec<Vec<f32>> = tasks
-                .map_init(|| self.descent(), |descent, label| self.fit(descent, *label, cost, false).scores)
-                .collect();
-            let mut rows: Vec<HeldOutRow> = self
-                .rows
-                .iter()
-                .map(|i| HeldOutRow { candidates: vec![], weight: self.data.weight(*i as usize) })
-                .collect();
-            for (label, scores) in labels.iter().zip(scores) {
-                for (place, score) in self.asked.rows(*label).iter().zip(scores) {
-                    let own = self.data.y.row(self.rows[*place as usize] as usize).0;
-                    let views = Views { one_vs_rest: score, ..Views::default() };
-                    rows[*place as usize].candidates.push((views, own.binary_search(&(*label as u32)).is_ok()));
-                }
-            }
-            let loss = Combination::fit(&rows, Loss::Independent).loss(&rows, Loss::Independent);
-            if loss < best.0 {
-                best = (loss, cost);
-            }
-            run.advance(STAGE, (self.data.x.rows() / COSTS.len()) as u64)?;
-        }
-        Ok(best.1)
+        labels
+    }
+
+    /// The views of the candidates of held-out examples.
+    fn views(&self, scores: &[f32], log_counts: &[f32]) -> HeldOutViews {
+        let row = |(place, candidates): (usize, &Vec<Candidate>)| {
+            let scores = &scores[self.starts[place]..];
+            let view = |(c, score): (&Candidate, &f32)| (c.label, c.views(*score, log_counts[c.label as usize]));
+            candidates.iter().zip(scores).map(view).collect()
+        };
+        HeldOutViews { rows: self.rows.clone(), candidates: self.candidates.iter().enumerate().map(row).collect() }
     }
 
     fn descent(&self) -> Descent<'_> {
@@ -324,7 +388,7 @@ impl Problem<'_> {
     }
 
     /// The weights of all labels, and the scores of all candidates of held-out examples.
-    fn fit_all(&self, cost: f64, run: &mut Run<'_>) -> Result<(FeatureLabelMatrix, Vec<f32>)> {
+    fn fit_all(&self, cost: f64, run: &mut Run<'_>) -> Result<(Vec<WeightList>, Vec<f32>)> {
         let (n, c) = (self.data.x.rows(), self.data.c);
         let all = (0..c).map(|label| self.examples(label)).sum::<usize>().max(1) as f64;
         let mut weights = Vec::with_capacity(c);
@@ -333,7 +397,7 @@ impl Problem<'_> {
             let labels = from..c.min(from + LABELS);
             let fitted = run.checkpoint(&format!("labels-{from}"), |_| {
                 let tasks = labels.clone().into_par_iter().with_min_len(LABELS / TASKS);
-                let fits = tasks.map_init(|| self.descent(), |descent, label| self.fit(descent, label, cost, true));
+                let fits = tasks.map_init(|| self.descent(), |descent, label| self.fit(descent, label, cost));
                 Ok(together(fits.collect()))
             })?;
             let mut found = fitted.3.iter();
@@ -348,7 +412,7 @@ impl Problem<'_> {
             let part = labels.map(|label| self.examples(label)).sum::<usize>() as f64 / all;
             run.advance(STAGE, (n as f64 * part) as u64)?;
         }
-        Ok((FeatureLabelMatrix::of_labels(weights, self.data.d), scores))
+        Ok((weights, scores))
     }
 }
 
@@ -365,7 +429,7 @@ fn together(fits: Vec<LabelFit>) -> BlockFit {
 }
 
 /// The features of each label with their weights.
-fn lists((ends, features, weights, _): &BlockFit) -> Vec<Vec<(u32, f32)>> {
+fn lists((ends, features, weights, _): &BlockFit) -> Vec<WeightList> {
     let mut from = 0;
     let list = |end: &u32| {
         let places = from..*end as usize;

@@ -3,21 +3,24 @@
 //!
 //! ```text
 //! candidates(x)   the best labels by x·T and, where a scan of all labels is cheap, by E·h(x)
-//! log-odds(l)  =  a  +  b·(wₗ·x)  +  c·ln (x·T)ₗ  +  d·eₗ·h(x)  +  e·ln (1 + nₗ)
+//! log-odds(l)  =  a polynomial of degree two in  wₗ·x′,  ln (x·T)ₗ,  eₗ·h(x),  x·mₗ,  ln (1 + nₗ)
 //! ```
 //!
-//! Rows x have length 1. T is the association table, T[f, l] the share of the weight of a feature f that lies in examples
-//! of the label l; wₗ is trained on the examples of l against those that propose it without having it; nₗ is the number of
-//! training examples. The weights a to e are fitted on examples that had no part in T, E and w, so that what comes out is
-//! a probability. Every label has these log-odds: candidates only say which of them are worth computing.
+//! Rows x have length 1, and so have x′, whose values are damped: |x|^¾, so that a word that is said often does not drown
+//! the others. T is the association table, T[f, l] the share of the weight of a feature f that lies in examples of the
+//! label l; wₗ is trained on the examples of l against those that propose it without having it; mₗ are the words of its
+//! own name, where names are words; nₗ is the number of training examples. The polynomial is fitted on examples that had
+//! no part in T, E and w, so that what comes out is a probability. Every label has these log-odds: candidates only say
+//! which of them are worth computing.
 //!
 //! | file | holds |
 //! |---|---|
 //! | `feature_label_matrix` | T and w: numbers for pairs of a feature and a label, by features |
 //! | `association` | the fit of T |
-//! | `candidates` | [`Proposer`]: the labels that an example could have |
+//! | `names` | m: features that are words of the names of labels |
+//! | `candidates` | the labels that an example could have |
 //! | `one_vs_rest` | the fit of w: dual coordinate descent |
-//! | `combination` | the fit of a to e |
+//! | `combination` | the polynomial and its fit |
 //! | `fit` | all of it, on divided examples |
 
 pub(crate) mod association;
@@ -25,6 +28,7 @@ pub(crate) mod candidates;
 pub(crate) mod combination;
 mod feature_label_matrix;
 pub(crate) mod fit;
+pub(crate) mod names;
 mod one_vs_rest;
 
 pub use combination::{Combination, Views};
@@ -48,6 +52,8 @@ pub struct Ranker {
     pub(crate) associations: FeatureLabelMatrix,
     /// The weights of all labels.
     pub(crate) one_vs_rest: FeatureLabelMatrix,
+    /// m, by features; without pairs where names are no words.
+    pub(crate) names: FeatureLabelMatrix,
     /// ln (1 + nₗ) of each label.
     pub(crate) log_counts: Vec<f32>,
     /// Added to the log-odds of each label: ln of the inverse propensity; empty where labels are taken as they come.
@@ -77,25 +83,39 @@ pub(crate) fn log_counts(counts: &[u64]) -> Vec<f32> {
     counts.iter().map(|count| (1.0 + *count as f64).ln() as f32).collect()
 }
 
-/// 1/|x|, or 0 for an example without features: rows of length 1 are what all scorers are trained on.
-pub(crate) fn inverse_length((ids, values): (&[u32], Option<&[f32]>)) -> f32 {
-    let square: f64 = match values {
-        Some(values) => values.iter().map(|v| f64::from(*v).powi(2)).sum(),
-        None => ids.len() as f64,
-    };
-    if square > 0.0 { (1.0 / square.sqrt()) as f32 } else { 0.0 }
+/// |x|^¾ with the sign of x.
+pub(crate) fn damp(value: f32) -> f32 {
+    let root = value.abs().sqrt();
+    (root * root.sqrt()).copysign(value)
+}
+
+/// The values of an example after `change`, scaled to length 1: what all scorers are trained on. Without features none.
+pub(crate) fn unit_values(
+    (ids, values): (&[u32], Option<&[f32]>),
+    change: impl Fn(f32) -> f32,
+    out: &mut Vec<f32>,
+) {
+    out.clear();
+    match values {
+        Some(values) => out.extend(values.iter().map(|value| change(*value))),
+        None => out.resize(ids.len(), change(1.0)),
+    }
+    let square: f64 = out.iter().map(|value| f64::from(*value).powi(2)).sum();
+    let scale = if square > 0.0 { (1.0 / square.sqrt()) as f32 } else { 0.0 };
+    out.iter_mut().for_each(|value| *value *= scale);
 }
 
 impl Ranker {
-    /// Number of pairs of a feature and a label, in both matrices.
+    /// Number of pairs of a feature and a label, in all matrices.
     pub fn pairs(&self) -> usize {
-        self.associations.labels.len() + self.one_vs_rest.labels.len()
+        [&self.associations, &self.one_vs_rest, &self.names].map(|matrix| matrix.labels.len()).iter().sum()
     }
 
     /// Checks a ranker from a file, for `d` features and `c` labels.
     pub(crate) fn check(&self, d: usize, c: usize) -> Result<(), &'static str> {
         self.associations.check(d, c)?;
         self.one_vs_rest.check(d, c)?;
+        self.names.check(d, c)?;
         if self.proposals.by_words == 0 && self.proposals.by_embedding == 0 {
             return Err("its ranker proposes no labels");
         }
@@ -121,8 +141,8 @@ impl Ranker {
     }
 
     fn proposer<'a>(&'a self, labels: &'a Table) -> Proposer<'a> {
-        let Ranker { proposals, associations, log_counts, .. } = self;
-        Proposer { proposals: *proposals, associations, labels, count: log_counts.len() }
+        let Ranker { proposals, associations, names, log_counts, .. } = self;
+        Proposer { proposals: *proposals, associations, names, labels, count: log_counts.len() }
     }
 
     /// The views of labels of some examples, whose projections are the rows of `h`: ascending labels for each.
@@ -133,17 +153,12 @@ impl Ranker {
             Scope::Labels(ids) => proposer.look_up(x, h, ids, &mut sums),
         };
         let mut of_rows = Vec::with_capacity(found.len());
+        let mut values = Vec::new();
         for (i, candidates) in found.into_iter().enumerate() {
-            sums.add(&self.one_vs_rest, x.row(i));
+            unit_values(x.row(i), damp, &mut values);
+            sums.add(&self.one_vs_rest, x.row(i).0, &values);
             let view = |c: candidates::Candidate| {
-                let label = c.label as usize;
-                let views = Views {
-                    one_vs_rest: sums.of(c.label),
-                    association: c.association,
-                    embedding: c.embedding,
-                    log_count: self.log_counts[label],
-                };
-                (c.label, views)
+                (c.label, c.views(sums.of(c.label), self.log_counts[c.label as usize]))
             };
             of_rows.push(candidates.into_iter().map(view).collect());
             sums.clear();

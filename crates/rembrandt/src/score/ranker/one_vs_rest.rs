@@ -19,8 +19,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use crate::linalg::csr::CsrRef;
 
-/// Passes over the examples of a label, at most; fewer once the gradients of the dual differ by less than the tolerance.
-pub(super) const PASSES: usize = 6;
+/// A descent ends once the gradients of the dual differ by less.
 const TOLERANCE: f32 = 0.1;
 /// Steps below this are not worth the memory traffic.
 const LEAST_STEP: f32 = 1e-6;
@@ -31,14 +30,14 @@ pub(super) struct Dual {
     pub row: u32,
     /// 1, or −1 for a hard negative.
     pub sign: f32,
-    /// 1/(2C).
+    /// 1/(2w), w being the weight of the example: with C the dual has 1/(2Cw) on its diagonal.
     pub slack: f32,
     pub alpha: f32,
 }
 
 impl Dual {
-    pub fn new(row: u32, sign: f32, cost: f64) -> Dual {
-        Dual { row, sign, slack: (0.5 / cost) as f32, alpha: 0.0 }
+    pub fn new(row: u32, sign: f32, weight: f64) -> Dual {
+        Dual { row, sign, slack: (0.5 / weight) as f32, alpha: 0.0 }
     }
 }
 
@@ -48,6 +47,8 @@ pub(super) struct Descent<'a> {
     x: CsrRef<'a>,
     /// w, with a place for every feature.
     w: Vec<f32>,
+    /// Features whose weight may not be 0; some of them twice.
+    touched: Vec<u32>,
     order: Vec<u32>,
     /// Examples of the label.
     pub duals: Vec<Dual>,
@@ -57,7 +58,7 @@ pub(super) struct Descent<'a> {
 impl<'a> Descent<'a> {
     pub fn new(x: CsrRef<'a>, d: usize) -> Descent<'a> {
         let rng = ChaCha8Rng::seed_from_u64(0);
-        Descent { x, w: vec![0.0; d], order: Vec::new(), duals: Vec::new(), rng }
+        Descent { x, w: vec![0.0; d], touched: Vec::new(), order: Vec::new(), duals: Vec::new(), rng }
     }
 
     /// Begins with a label, whose number seeds the order of its examples.
@@ -71,27 +72,29 @@ impl<'a> Descent<'a> {
         dot(&self.w, self.x.row(row as usize))
     }
 
-    /// Features with |w| of at least `least`, ascending, with w. Leaves nothing of the label behind.
-    pub fn take(&mut self, least: f32) -> Vec<(u32, f32)> {
-        let mut kept = Vec::new();
-        for dual in &self.duals {
-            for feature in self.x.row(dual.row as usize).0 {
-                let w = std::mem::take(&mut self.w[*feature as usize]);
-                if w != 0.0 && w.abs() >= least && w.is_finite() {
-                    kept.push((*feature, w));
-                }
-            }
-        }
+    /// Features with |w| of at least `least`, ascending, with w.
+    pub fn weights(&self, least: f32) -> Vec<(u32, f32)> {
+        let all = self.touched.iter().map(|feature| (*feature, self.w[*feature as usize]));
+        let mut kept: Vec<(u32, f32)> = all.filter(|(_, w)| *w != 0.0 && w.abs() >= least && w.is_finite()).collect();
         kept.sort_unstable_by_key(|(feature, _)| *feature);
+        // A weight that came back to 0 on the way is there twice.
+        kept.dedup_by_key(|(feature, _)| *feature);
         kept
     }
 
-    /// Improves w and the dual variables of all examples of the label.
-    pub fn descend(&mut self, passes: usize) {
-        self.descend_to(passes, TOLERANCE);
+    /// Leaves nothing of the label behind.
+    pub fn end(&mut self) {
+        self.touched.drain(..).for_each(|feature| self.w[feature as usize] = 0.0);
+        self.duals.clear();
     }
 
-    fn descend_to(&mut self, passes: usize, tolerance: f32) {
+    /// Improves w and the dual variables of all examples of the label, for C = `cost`.
+    pub fn descend(&mut self, cost: f64, passes: usize) {
+        self.descend_to(cost, passes, TOLERANCE);
+    }
+
+    fn descend_to(&mut self, cost: f64, passes: usize, tolerance: f32) {
+        let inverse_cost = (1.0 / cost) as f32;
         self.order.clear();
         self.order.extend(0..self.duals.len() as u32);
         // Examples that are far on their side are left alone until the others have settled.
@@ -103,7 +106,8 @@ impl<'a> Descent<'a> {
             while at < active {
                 let dual = &mut self.duals[self.order[at] as usize];
                 let row = self.x.row(dual.row as usize);
-                let gradient = dual.sign * (dot(&self.w, row) - 1.0) - 1.0 + dual.slack * dual.alpha;
+                let slack = inverse_cost * dual.slack;
+                let gradient = dual.sign * (dot(&self.w, row) - 1.0) - 1.0 + slack * dual.alpha;
                 if dual.alpha == 0.0 && gradient > far {
                     active -= 1;
                     self.order.swap(at, active);
@@ -114,10 +118,10 @@ impl<'a> Descent<'a> {
                 if projected.abs() > LEAST_STEP {
                     // Rows have length 1. One without features stays as it is.
                     let square = if row.0.is_empty() { 0.0 } else { 1.0 };
-                    let alpha = (dual.alpha - gradient / (square + dual.slack)).max(0.0);
+                    let alpha = (dual.alpha - gradient / (square + slack)).max(0.0);
                     let step = dual.sign * (alpha - dual.alpha);
                     dual.alpha = alpha;
-                    add(&mut self.w, step, row);
+                    add(&mut self.w, &mut self.touched, step, row);
                 }
                 at += 1;
             }
@@ -156,12 +160,15 @@ fn dot(w: &[f32], (ids, values): (&[u32], Option<&[f32]>)) -> f32 {
     (sums[0] + sums[1]) + (sums[2] + sums[3]) + last
 }
 
-/// w ← w + step·x.
+/// w ← w + step·x. Features whose weight was 0 are noted.
 #[inline(always)]
-fn add(w: &mut [f32], step: f32, (ids, values): (&[u32], Option<&[f32]>)) {
-    match values {
-        Some(values) => ids.iter().zip(values).for_each(|(id, value)| w[*id as usize] += step * value),
-        None => ids.iter().for_each(|id| w[*id as usize] += step),
+fn add(w: &mut [f32], touched: &mut Vec<u32>, step: f32, (ids, values): (&[u32], Option<&[f32]>)) {
+    for (at, id) in ids.iter().enumerate() {
+        let w = &mut w[*id as usize];
+        if *w == 0.0 {
+            touched.push(*id);
+        }
+        *w += step * values.map_or(1.0, |values| values[at]);
     }
 }
 
@@ -189,7 +196,7 @@ mod tests {
         let mut descent = Descent::new(x.view(), 12);
         descent.begin(5);
         descent.duals.extend(examples.iter().map(|(row, sign, cost)| Dual::new(*row, *sign, *cost)));
-        descent.descend_to(20_000, 1e-6);
+        descent.descend_to(1.0, 20_000, 1e-6);
         let mut w = [0f64; 12];
         for _ in 0..20_000 {
             let mut gradient = w;
@@ -206,7 +213,8 @@ mod tests {
         for (j, w) in w.iter().enumerate() {
             assert!((w - f64::from(descent.w[j])).abs() < 2e-4, "{j}: {w} and {}", descent.w[j]);
         }
-        assert!(descent.take(0.0).len() <= 12);
+        assert!(descent.weights(0.0).len() <= 12);
+        descent.end();
         assert!(descent.w.iter().all(|w| *w == 0.0));
     }
 }
