@@ -176,7 +176,8 @@ impl Combination {
     }
 
     /// Mean negative log-likelihood of some rows.
-    pub(crate) fn loss(&self, rows: &[HeldOutRow], loss: Loss) -> f64 {
+    #[cfg(test)]
+    fn loss(&self, rows: &[HeldOutRow], loss: Loss) -> f64 {
         let value = Derivatives::at(&self.weights, rows, loss, &self.weights).value;
         value / rows.iter().map(|row| row.weight).sum::<f64>().max(f64::MIN_POSITIVE)
     }
@@ -313,7 +314,8 @@ mod tests {
     #[test]
     fn derivatives_are_those_of_the_value() {
         for loss in [Loss::Independent, Loss::Softmax] {
-            let at: [f64; WEIGHTS] = std::array::from_fn(|j| [-0.4, 0.9, 0.2, 0.7, -0.1, 0.05][j % 6] / (1 + j / 6) as f64);
+            let at: [f64; WEIGHTS] =
+                std::array::from_fn(|j| [-0.4, 0.9, 0.2, 0.7, -0.1, 0.05][j % 6] / (1 + j / 6) as f64);
             let (rows, prior) = (rows(loss == Loss::Softmax), [0.1; WEIGHTS]);
             let exact = Derivatives::at(&at, &rows, loss, &prior);
             for j in 0..WEIGHTS {

@@ -321,8 +321,8 @@ impl<'a> Problem<'a> {
         self.asked.rows(label).iter().map(|place| descent.score(self.rows[*place as usize])).collect()
     }
 
-    /// The C whose scores make held-out examples of a sample of labels most likely, after calibration. Likelihood is a
-    /// sum over pairs of an example and a label, so a sample of labels estimates it.
+    /// The C with the largest average precision over all pairs of a held-out example and a candidate among a sample of the
+    /// labels. It looks at the pairs that score highest, as a prediction does, and a sample of labels estimates it.
     fn choose_cost(&self) -> f64 {
         if self.rows.is_empty() {
             return USUAL_COST;
@@ -341,20 +341,19 @@ impl<'a> Problem<'a> {
         };
         let tasks = labels.par_iter().with_min_len(labels.len().div_ceil(TASKS));
         let scores: Vec<Vec<Vec<f32>>> = tasks.map_init(|| self.descent(), path).collect();
-        let loss = |at: usize| {
-            let row = |i: &u32| HeldOutRow { candidates: vec![], weight: self.data.weight(*i as usize) };
-            let mut rows: Vec<HeldOutRow> = self.rows.iter().map(row).collect();
+        let precision = |at: usize| {
+            let mut pairs = Vec::new();
             for (label, scores) in labels.iter().zip(&scores) {
                 for (place, score) in self.asked.rows(*label).iter().zip(&scores[at]) {
-                    let own = self.data.y.row(self.rows[*place as usize] as usize).0;
-                    let views = Views { one_vs_rest: *score, ..Views::default() };
-                    rows[*place as usize].candidates.push((views, own.binary_search(&(*label as u32)).is_ok()));
+                    let i = self.rows[*place as usize] as usize;
+                    let hit = self.data.y.row(i).0.binary_search(&(*label as u32)).is_ok();
+                    pairs.push((*score, hit, self.data.weight(i)));
                 }
             }
-            Combination::fit(&rows, Loss::Independent).loss(&rows, Loss::Independent)
+            average_precision(pairs)
         };
-        let losses: Vec<f64> = (0..COSTS.len()).map(loss).collect();
-        let best = (0..COSTS.len()).min_by(|a, b| losses[*a].total_cmp(&losses[*b]));
+        let found: Vec<f64> = (0..COSTS.len()).map(precision).collect();
+        let best = (0..COSTS.len()).max_by(|a, b| found[*a].total_cmp(&found[*b]).then(b.cmp(a)));
         best.map_or(USUAL_COST, |at| COSTS[at])
     }
 
@@ -414,6 +413,21 @@ impl<'a> Problem<'a> {
         }
         Ok((weights, scores))
     }
+}
+
+/// The mean, over pairs that are right, of the share of right ones among those that score at least as much. Of equal scores
+/// wrong ones count first.
+fn average_precision(mut pairs: Vec<(f32, bool, f64)>) -> f64 {
+    pairs.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)).then(a.2.total_cmp(&b.2)));
+    let (mut right, mut all, mut sum) = (0.0, 0.0, 0.0);
+    for (_, hit, weight) in pairs {
+        all += weight;
+        if hit && all > 0.0 {
+            right += weight;
+            sum += weight * right / all;
+        }
+    }
+    if right > 0.0 { sum / right } else { 0.0 }
 }
 
 /// The fits of some labels, one after the other.

@@ -90,11 +90,7 @@ pub(crate) fn damp(value: f32) -> f32 {
 }
 
 /// The values of an example after `change`, scaled to length 1: what all scorers are trained on. Without features none.
-pub(crate) fn unit_values(
-    (ids, values): (&[u32], Option<&[f32]>),
-    change: impl Fn(f32) -> f32,
-    out: &mut Vec<f32>,
-) {
+pub(crate) fn unit_values((ids, values): (&[u32], Option<&[f32]>), change: impl Fn(f32) -> f32, out: &mut Vec<f32>) {
     out.clear();
     match values {
         Some(values) => out.extend(values.iter().map(|value| change(*value))),
@@ -157,9 +153,8 @@ impl Ranker {
         for (i, candidates) in found.into_iter().enumerate() {
             unit_values(x.row(i), damp, &mut values);
             sums.add(&self.one_vs_rest, x.row(i).0, &values);
-            let view = |c: candidates::Candidate| {
-                (c.label, c.views(sums.of(c.label), self.log_counts[c.label as usize]))
-            };
+            let view =
+                |c: candidates::Candidate| (c.label, c.views(sums.of(c.label), self.log_counts[c.label as usize]));
             of_rows.push(candidates.into_iter().map(view).collect());
             sums.clear();
         }
