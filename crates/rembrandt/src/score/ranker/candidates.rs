@@ -45,10 +45,8 @@ impl LabelSums {
         self.touched.drain(..).for_each(|label| self.sums[label as usize] = 0.0);
     }
 
-    /// The `most` largest sums above 0, in any order.
-    fn largest(&mut self, most: usize) -> Vec<(u32, f32)> {
-        self.touched.sort_unstable();
-        self.touched.dedup();
+    /// The `most` largest sums above 0, in any order. A label whose sum came back to 0 on the way may be there twice.
+    fn largest(&self, most: usize) -> Vec<(u32, f32)> {
         let sums = self.touched.iter().map(|label| (*label, self.sums[*label as usize]));
         let mut list: Vec<(u32, f32)> = sums.filter(|(_, sum)| *sum > 0.0).collect();
         keep_largest(&mut list, most);

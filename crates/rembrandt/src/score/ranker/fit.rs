@@ -29,6 +29,9 @@ const COSTS: [f64; 4] = [0.1, 0.3, 1.0, 3.0];
 const USUAL_COST: f64 = 0.3;
 /// Passes for each C but the first, which begins where the one before it ended.
 const WARM_PASSES: usize = 2;
+/// The least C where an example has one label. Only the first place counts then, and telling likely labels apart matters
+/// more than pushing the others down, which is what most pairs of the sample are about.
+const LEAST_SOFTMAX_COST: f64 = 1.0;
 /// C is chosen on a sample of labels with one part in so many of the work.
 const SAMPLE: usize = 12;
 /// Weights below this are dropped. Rows have length 1, and the margin between an example and a negative is 2.
@@ -121,7 +124,10 @@ impl RankerFit<'_> {
         let problem = Problem::new(examples.with(x.view()), self.held_out, negatives);
         let cost = match self.cost {
             Some(cost) => cost,
-            None => run.checkpoint("cost", |_| Ok(Json(problem.choose_cost())))?.0,
+            None => {
+                let found = run.checkpoint("cost", |_| Ok(Json(problem.choose_cost())))?.0;
+                if self.loss == Loss::Softmax { found.max(LEAST_SOFTMAX_COST) } else { found }
+            }
         };
         let (weights, scores) = problem.fit_all(cost, run)?;
         let one_vs_rest = FeatureLabelMatrix::of_labels(weights, examples.d);
