@@ -7,7 +7,7 @@
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 
-/// What goes straight to the disk begins at a multiple of this, in memory and in the file, and is a multiple of it long.
+/// Alignment and unit of length of direct writes, in memory and in the file.
 const PAGE: usize = 4096;
 /// Bytes that are passed on at a time: enough for the full speed of a disk.
 const BYTES: usize = 4 << 20;

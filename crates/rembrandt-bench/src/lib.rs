@@ -1,4 +1,4 @@
-//! What proves the claims of Rembrandt.
+//! Measurements that prove the claims of Rembrandt.
 //!
 //! | module | holds |
 //! |---|---|

@@ -281,7 +281,7 @@ pub fn standing_alone(pictures: &[String]) -> String {
     svg
 }
 
-/// What a report's style sheet says of plots, for a picture that stands alone.
+/// The rules for plots from a report's style sheet, for a picture that stands alone.
 const STYLE: &str = "text{fill:#1b1d22;font:12px sans-serif}.tick,.axis{fill:#667080}.axis{font-size:13px}\
                      .name{font-weight:600;paint-order:stroke;stroke:#fff;stroke-width:3px}.grid{stroke:#e4e1d9}\
                      .frontier{fill:none;stroke:#667080;stroke-width:1.5;stroke-dasharray:5 4;opacity:.7}";

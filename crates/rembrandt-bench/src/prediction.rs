@@ -1,4 +1,4 @@
-//! What a prediction costs, what proposing labels gains, and what it misses.
+//! The cost of a prediction, the gain of proposing labels, and the loss.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 use crate::clock::thread_seconds;
 use crate::text::{count, table};
 
-/// What is to be measured.
+/// Parameters of the measurement.
 #[derive(Clone, Debug)]
-pub struct Prediction {
+pub struct PredictionBench {
     /// The model file.
     pub model: PathBuf,
     /// Labelled examples.
@@ -32,7 +32,7 @@ const TOP: usize = 5;
 const LONG_ENOUGH: Duration = Duration::from_millis(500);
 
 /// A way to predict, and what came of it.
-struct Outcome {
+struct Timing {
     exact: bool,
     /// Microseconds for an example among many, and alone.
     batch: f64,
@@ -47,7 +47,7 @@ struct Outcome {
     difference: f64,
 }
 
-impl Prediction {
+impl PredictionBench {
     /// Predicts the same examples in all ways, on one thread. `read` reads them for the model: features that are ready for
     /// the projection, and labels.
     pub fn measure(&self, read: impl FnOnce(&Model) -> Result<(Csr, Csr)>) -> Result<PredictionMeasured> {
@@ -67,11 +67,11 @@ impl Prediction {
     }
 }
 
-/// What the ways to predict came to.
+/// The results of all ways to predict.
 pub struct PredictionMeasured {
     model: Model,
     /// The scan of all labels first.
-    outcomes: Vec<Outcome>,
+    outcomes: Vec<Timing>,
     rows: usize,
 }
 
@@ -112,7 +112,7 @@ impl PredictionMeasured {
     pub fn json(&self) -> Value {
         let PredictionMeasured { model, outcomes, rows } = self;
         let shape = model.shape();
-        let result = |outcome: &Outcome| {
+        let result = |outcome: &Timing| {
             json!({
                 "exact": outcome.exact && model.trees().is_none(), "microseconds": outcome.batch,
                 "microseconds_alone": outcome.single, "scored": outcome.scored,
@@ -140,7 +140,7 @@ fn first((x, y): (Csr, Csr), rows: usize) -> (Csr, Csr) {
 }
 
 /// The scan of all labels, or what trees do, and then that of candidates where the model proposes some.
-fn compare(model: &Model, x: CsrRef<'_>, y: CsrRef<'_>, singles: usize) -> Result<Vec<Outcome>> {
+fn compare(model: &Model, x: CsrRef<'_>, y: CsrRef<'_>, singles: usize) -> Result<Vec<Timing>> {
     let ways: &[bool] = if model.has_ranker() { &[true, false] } else { &[true] };
     let mut scan: Option<Predictions> = None;
     let mut outcomes = Vec::new();
@@ -165,7 +165,7 @@ fn compare(model: &Model, x: CsrRef<'_>, y: CsrRef<'_>, singles: usize) -> Resul
             _ => None,
         };
         let outcome = outcome(&predictor, x, y, &found, scan, [batch, single]);
-        outcomes.push(Outcome { scored: outcome.scored.or(scored), ..outcome });
+        outcomes.push(Timing { scored: outcome.scored.or(scored), ..outcome });
     }
     Ok(outcomes)
 }
@@ -173,7 +173,7 @@ fn compare(model: &Model, x: CsrRef<'_>, y: CsrRef<'_>, singles: usize) -> Resul
 /// Microseconds for each of the `count` examples that `round` predicts. Again and again, because others are at work and
 /// systems count time in ticks.
 fn mean_microseconds(count: usize, mut round: impl FnMut()) -> f64 {
-    let (clock, mut rounds) = (Clock::start(), 0);
+    let (clock, mut rounds) = (Stopwatch::start(), 0);
     while rounds == 0 || clock.began.elapsed() < LONG_ENOUGH {
         round();
         rounds += 1;
@@ -182,14 +182,14 @@ fn mean_microseconds(count: usize, mut round: impl FnMut()) -> f64 {
 }
 
 /// Counts what this thread computes or, where the system does not say, what passes: others may be at work as well.
-struct Clock {
+struct Stopwatch {
     computed: Option<f64>,
     began: Instant,
 }
 
-impl Clock {
-    fn start() -> Clock {
-        Clock { computed: thread_seconds(), began: Instant::now() }
+impl Stopwatch {
+    fn start() -> Stopwatch {
+        Stopwatch { computed: thread_seconds(), began: Instant::now() }
     }
 
     fn microseconds(&self) -> f64 {
@@ -205,7 +205,7 @@ fn outcome(
     found: &Predictions,
     scan: &Predictions,
     [batch, single]: [f64; 2],
-) -> Outcome {
+) -> Timing {
     let n = x.rows() as f64;
     let (mut scored, mut listed, mut wanted, mut hits) = (0, 0, 0, [0; 2]);
     let (mut difference, mut compared) = (0.0, 0.0);
@@ -231,7 +231,7 @@ fn outcome(
             compared += 1.0;
         }
     }
-    Outcome {
+    Timing {
         exact: candidates.is_none(),
         batch,
         single,

@@ -1,4 +1,4 @@
-//! What doubling each size of the data does to the time for an embedding.
+//! The time for an embedding as each size of the data doubles.
 
 use std::time::Instant;
 
@@ -13,14 +13,14 @@ use crate::plot::{Curve, curves, standing_alone};
 use crate::text::{short, table};
 use crate::watch::{Watcher, watched};
 
-/// What is to be measured.
+/// Parameters of the measurement.
 #[derive(Clone, Debug)]
-pub struct Scaling {
+pub struct ScalingBench {
     /// The data to begin with.
     pub data: Generator,
     /// The dimensions to begin with.
     pub k: usize,
-    /// What is doubled, of [`Scaling::SIZES`].
+    /// The sizes to double, of [`ScalingBench::SIZES`].
     pub only: Vec<String>,
     /// How often each is doubled.
     pub doublings: u32,
@@ -28,7 +28,7 @@ pub struct Scaling {
     pub repeats: u32,
 }
 
-/// What is doubled: its name, its color, and how.
+/// A size to double: its name, its color, and how.
 type Size = (&'static str, &'static str, fn(&mut Generator, &mut usize, usize));
 
 /// The sizes that a fit has. Features are as many for all, so that the projection takes its part whatever is doubled.
@@ -41,7 +41,7 @@ const SIZES: [Size; 5] = [
 ];
 
 /// One fit.
-struct Outcome {
+struct ScaledFit {
     size: usize,
     times: usize,
     data: Generator,
@@ -51,7 +51,7 @@ struct Outcome {
     cpu_seconds: Option<f64>,
 }
 
-impl Scaling {
+impl ScalingBench {
     /// Names of what can be doubled.
     pub const SIZES: [&str; 5] = ["n", "nnz", "labels", "k", "c"];
 
@@ -78,7 +78,7 @@ impl Scaling {
             let measured = measure(data, k, self.repeats, watcher);
             watcher.clear();
             let (entries, seconds, cpu_seconds) = measured?;
-            outcomes.push(Outcome { size, times, data, k, entries, seconds, cpu_seconds });
+            outcomes.push(ScaledFit { size, times, data, k, entries, seconds, cpu_seconds });
         }
         Ok(ScalingMeasured { outcomes })
     }
@@ -86,7 +86,7 @@ impl Scaling {
 
 /// How long the fits took.
 pub struct ScalingMeasured {
-    outcomes: Vec<Outcome>,
+    outcomes: Vec<ScaledFit>,
 }
 
 impl ScalingMeasured {
@@ -115,7 +115,7 @@ impl ScalingMeasured {
     /// All that was measured.
     pub fn json(&self) -> Value {
         let outcomes = &self.outcomes;
-        let result = |outcome: &Outcome| {
+        let result = |outcome: &ScaledFit| {
             let Shape { n, d, c } = outcome.data.shape;
             json!({
                 "doubled": SIZES[outcome.size].0, "times": outcome.times, "n": n, "d": d, "c": c,
@@ -188,6 +188,6 @@ fn measure(
 }
 
 /// The fit that a size began with.
-fn first<'a>(outcomes: &'a [Outcome], of: &Outcome) -> &'a Outcome {
+fn first<'a>(outcomes: &'a [ScaledFit], of: &ScaledFit) -> &'a ScaledFit {
     outcomes.iter().find(|outcome| outcome.size == of.size).unwrap_or(&outcomes[0])
 }

@@ -13,9 +13,9 @@ use crate::plot::{Point, scatter, standing_alone};
 use crate::text::{short, size, table};
 use crate::watch::{Watcher, watched};
 
-/// What is to be measured.
+/// Parameters of the measurement.
 #[derive(Clone, Debug)]
-pub struct Solvers {
+pub struct SolverBench {
     /// Dimensions, one after the other.
     pub k: Vec<usize>,
     /// Relative ridge.
@@ -27,7 +27,7 @@ pub struct Solvers {
 }
 
 /// A way to the embedding, and what it came to.
-struct Outcome {
+struct SolverRun {
     options: String,
     k: usize,
     half_passes: f64,
@@ -61,7 +61,7 @@ fn variants(k: usize, brief: bool) -> Vec<(String, Rembrandt)> {
     ]
 }
 
-impl Solvers {
+impl SolverBench {
     /// Checks what can be checked before any data are read.
     pub fn check(&self) -> Result<()> {
         let unknown = Shape { n: 1, d: 1, c: usize::MAX };
@@ -90,11 +90,11 @@ impl Solvers {
     }
 }
 
-/// What the solvers came to.
+/// The results of the solvers.
 pub struct SolversMeasured<'a> {
-    of: &'a Solvers,
+    of: &'a SolverBench,
     shape: Shape,
-    outcomes: Vec<Outcome>,
+    outcomes: Vec<SolverRun>,
 }
 
 impl SolversMeasured<'_> {
@@ -123,7 +123,7 @@ impl SolversMeasured<'_> {
     pub fn json(&self, train: &Path) -> Value {
         let (shape, outcomes) = (self.shape, &self.outcomes);
         let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
-        let result = |outcome: &Outcome| {
+        let result = |outcome: &SolverRun| {
             let paper = paper(outcomes, outcome);
             json!({
                 "k": outcome.k, "options": outcome.options, "half_passes": outcome.half_passes,
@@ -142,8 +142,8 @@ impl SolversMeasured<'_> {
     /// Two pictures below each other: energy against half-passes, and against seconds.
     pub fn picture(&self) -> String {
         let outcomes = &self.outcomes;
-        let points = |x: fn(&Outcome) -> f64| -> Vec<Point> {
-            let point = |outcome: &Outcome| Point {
+        let points = |x: fn(&SolverRun) -> f64| -> Vec<Point> {
+            let point = |outcome: &SolverRun| Point {
                 label: outcome.options.replace("--solver ", "").replace("--passes ", "q=").replace("--cg-steps ", "s="),
                 color: if outcome.options.contains("few-pass") { "#b8860b" } else { "#4a6fa5" },
                 x: x(outcome),
@@ -160,7 +160,7 @@ impl SolversMeasured<'_> {
 }
 
 /// Finds an embedding, with the time that it takes, and then its energy, without.
-fn measure(options: String, params: &Rembrandt, data: &Dataset, watcher: &mut dyn Watcher) -> Result<Outcome> {
+fn measure(options: String, params: &Rembrandt, data: &Dataset, watcher: &mut dyn Watcher) -> Result<SolverRun> {
     params.check(data.shape())?;
     let mut done = 0;
     let mut watch = Run::watched(|progress| {
@@ -175,10 +175,10 @@ fn measure(options: String, params: &Rembrandt, data: &Dataset, watcher: &mut dy
     drop(watch);
     let half_passes = done as f64 / params.columns(data.shape()) as f64;
     let energy = params.captured(data, &labels?, &mut watched(watcher))?;
-    Ok(Outcome { options, k: params.k, half_passes, seconds, cpu_seconds, energy })
+    Ok(SolverRun { options, k: params.k, half_passes, seconds, cpu_seconds, energy })
 }
 
 /// The paper's outcome for the same k.
-fn paper<'a>(outcomes: &'a [Outcome], of: &Outcome) -> &'a Outcome {
+fn paper<'a>(outcomes: &'a [SolverRun], of: &SolverRun) -> &'a SolverRun {
     outcomes.iter().find(|outcome| outcome.k == of.k).unwrap_or(&outcomes[0])
 }

@@ -15,7 +15,7 @@ pub trait Watcher {
     /// Something that is worth a line.
     fn note(&mut self, text: &str);
 
-    /// What was shown last is over.
+    /// The stage that was shown last is over.
     fn clear(&mut self);
 }
 

@@ -1,4 +1,4 @@
-//! What was typed, and how it becomes parameters of the library.
+//! The command line as typed, and its way to parameters of the library.
 
 use std::path::{Path, PathBuf};
 
@@ -45,7 +45,7 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// What was typed; a mistake ends the program with a sentence.
+    /// The arguments as typed; a mistake ends the program with a sentence.
     pub fn read() -> Arguments {
         let definition = help::tailored(
             Arguments::command(),
@@ -74,7 +74,7 @@ impl Arguments {
 pub struct Typed {
     /// As in the library, with underscores.
     pub name: String,
-    /// What it is listed under.
+    /// The heading it is listed under.
     pub heading: Option<String>,
 }
 
@@ -156,7 +156,7 @@ impl ReadArgs {
         given.into_iter().find_map(|(name, given)| given.then_some(name))
     }
 
-    /// What was given, as it would be typed again.
+    /// The given options, as they would be typed again.
     pub fn typed(&self) -> Vec<String> {
         let word = |name: &str, word: Option<&str>| word.map(|word| format!("--{name}={word}"));
         let file = |name: &str, file: &Option<PathBuf>| file.as_ref().map(|f| format!("--{name}={}", f.display()));
@@ -210,7 +210,7 @@ pub struct EmbedArgs {
     pub read: ReadArgs,
 }
 
-/// What to compute. Whatever is not given comes from the preset or is the default of the library.
+/// Parameters of the embedding. Whatever is not given comes from the preset or is the default of the library.
 #[derive(Args, Default)]
 #[command(next_help_heading = "Algorithm")]
 pub struct ParamArgs {
@@ -245,7 +245,7 @@ pub struct ParamArgs {
     /// Relative preconditioned residual at which a column of a regression is done [default: 1e-4]
     #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
     tolerance: Option<f64>,
-    /// What the conjugate gradients divide by [default: diagonal]
+    /// Preconditioner of the conjugate gradients [default: diagonal]
     #[arg(long, value_parser = choice(PRECONDITIONERS))]
     preconditioner: Option<Preconditioner>,
     /// How the embedding is found: few-pass makes cheap passes without regressions; the others are the paper's
@@ -253,7 +253,7 @@ pub struct ParamArgs {
     /// by whichever costs less (paper). auto is direct where that costs less, and else few-pass [default: auto]
     #[arg(long, value_parser = choice(SOLVERS))]
     solver: Option<Solver>,
-    /// What each row of features is divided by: sum is Σ|x|, length is ‖x‖₂. The embedding file says so, and its
+    /// Divisor of each row of features: sum is Σ|x|, length is ‖x‖₂. The embedding file says so, and its
     /// projection is for rows divided likewise [default: none]
     #[arg(long, value_name = "SIZE", value_parser = choice(ROW_SCALES))]
     scale_rows: Option<RowScale>,
@@ -287,7 +287,7 @@ impl ParamArgs {
         self.preset.is_some() && self.k.is_none()
     }
 
-    /// What the rows of features are divided by.
+    /// The divisor of the rows of features.
     pub fn row_scale(&self) -> RowScale {
         self.scale_rows.unwrap_or_else(|| self.preset.map_or(RowScale::None, Preset::row_scale))
     }
@@ -337,7 +337,7 @@ impl ParamArgs {
         }
     }
 
-    /// What means something to trees as well, of what was given.
+    /// The given options that mean something to trees as well.
     fn for_trees(&self) -> impl Iterator<Item = (&'static str, serde_json::Value)> {
         let all = [
             ("passes", serde_json::json!(self.passes)),

@@ -28,13 +28,13 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limit {
     pub bytes: u64,
-    /// What to do where it is too little, as the end of a sentence.
+    /// Advice where it is too little, as the end of a sentence.
     pub remedy: &'static str,
 }
 
 impl Limit {
-    /// What the user allows or, without a word from them, what is available; but never more than the address space
-    /// has room for. Absent where nobody says.
+    /// The limit that the user sets or, without a word from them, what is available; but never more than the address
+    /// space has room for. Absent where nobody says.
     pub fn new(allowed: Option<u64>) -> Option<Limit> {
         let left = address_space().map(|most| most.saturating_sub(occupied().unwrap_or(0)));
         Limit::least(allowed, available(), left)
@@ -83,7 +83,7 @@ fn field(text: &str, name: &str) -> Option<u64> {
     kilobytes.checked_mul(1024)
 }
 
-/// What the control groups of this process leave it, the tightest of them and their ancestors.
+/// The limit of the control groups of this process: the tightest of them and their ancestors.
 fn left_in_groups(groups: &str) -> Option<u64> {
     let mut least = None;
     for line in groups.lines() {

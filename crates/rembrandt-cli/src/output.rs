@@ -32,7 +32,7 @@ pub fn about(data: &Dataset) -> [(&'static str, String); 2] {
     [("data", size(data.shape())), ("entries", entries)]
 }
 
-/// What was done to the rows of features.
+/// The scaling of the rows of features, in words.
 pub fn divided(scale: RowScale) -> &'static str {
     match scale {
         RowScale::None => "as they are",

@@ -24,19 +24,19 @@ const WAITING: &str = "waiting";
 
 /// Shows how far a command is.
 pub struct Display {
-    kind: Kind,
+    kind: Presentation,
     stage: &'static str,
     started: Instant,
     /// When the work began that the numbers count.
     began: Instant,
     last_line: Option<Instant>,
-    /// What was done at the last call: less means that another computation has begun.
+    /// Work done at the last call: less means that another computation has begun.
     done: u64,
     /// All there was to do at the last call.
     total: Option<u64>,
 }
 
-enum Kind {
+enum Presentation {
     Quiet,
     Lines,
     Bar(ProgressBar),
@@ -46,11 +46,11 @@ impl Display {
     /// A display that suits where standard error goes.
     pub fn new(quiet: bool) -> Display {
         let kind = match quiet {
-            true => Kind::Quiet,
+            true => Presentation::Quiet,
             false if stderr().is_terminal() => {
-                Kind::Bar(ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(5)))
+                Presentation::Bar(ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(5)))
             }
-            false => Kind::Lines,
+            false => Presentation::Lines,
         };
         let now = Instant::now();
         Display { kind, stage: "", started: now, began: now, last_line: None, done: 0, total: None }
@@ -72,15 +72,15 @@ impl Display {
     /// Says something that stays on the screen.
     pub fn note(&self, text: &str) {
         match &self.kind {
-            Kind::Quiet => {}
-            Kind::Lines => say(&format!("note: {text}")),
-            Kind::Bar(bar) => bar.suspend(|| say(&format!("note: {text}"))),
+            Presentation::Quiet => {}
+            Presentation::Lines => say(&format!("note: {text}")),
+            Presentation::Bar(bar) => bar.suspend(|| say(&format!("note: {text}"))),
         }
     }
 
     /// Removes the bar.
     pub fn clear(&self) {
-        if let Kind::Bar(bar) = &self.kind {
+        if let Presentation::Bar(bar) = &self.kind {
             bar.finish_and_clear();
         }
     }
@@ -92,7 +92,7 @@ impl Display {
         let less = done < std::mem::replace(&mut self.done, done);
         if (stage != self.stage && another) || less {
             self.began = Instant::now();
-            if let Kind::Bar(bar) = &self.kind {
+            if let Presentation::Bar(bar) = &self.kind {
                 bar.set_style(style(unit, total.is_some()));
                 bar.set_message(stage);
                 bar.reset();
@@ -100,15 +100,15 @@ impl Display {
         }
         self.stage = stage;
         match &self.kind {
-            Kind::Quiet => {}
-            Kind::Bar(bar) => {
+            Presentation::Quiet => {}
+            Presentation::Bar(bar) => {
                 if let Some(total) = total {
                     bar.set_length(total);
                 }
                 bar.set_message(stage);
                 bar.set_position(done);
             }
-            Kind::Lines => {
+            Presentation::Lines => {
                 if due(self.started.elapsed(), self.last_line.map(|last| last.elapsed())) {
                     self.last_line = Some(Instant::now());
                     say(&line(stage, unit, done, total, self.began.elapsed()));
@@ -126,8 +126,8 @@ impl Watcher for Display {
     fn wait(&mut self, what: &str, place: (usize, usize), elapsed: Duration) {
         let text = format!("{} of {}: {what}", place.0, place.1);
         match &self.kind {
-            Kind::Quiet => {}
-            Kind::Bar(bar) => {
+            Presentation::Quiet => {}
+            Presentation::Bar(bar) => {
                 if self.stage != WAITING {
                     bar.reset();
                     bar.set_style(waiting_style());
@@ -135,7 +135,7 @@ impl Watcher for Display {
                 bar.set_message(format!("{text} for {}", HumanDuration(elapsed)));
                 bar.tick();
             }
-            Kind::Lines => {
+            Presentation::Lines => {
                 if self.last_line.is_none_or(|last| last.elapsed() >= BETWEEN_WAITS) {
                     self.last_line = Some(Instant::now());
                     say(&format!("{text} for {}", HumanDuration(elapsed)));

@@ -53,7 +53,7 @@ impl Resume {
             (Ok(value), checkpoints) => Ok((value, Resume(checkpoints))),
             (Err(e), Some(checkpoints)) => {
                 if checkpoints.is_empty() {
-                    // What went wrong matters more than a folder that stays.
+                    // The first error matters more than a folder that stays.
                     let _ = checkpoints.remove();
                 } else {
                     let place = checkpoints.folder().display();

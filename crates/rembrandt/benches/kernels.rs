@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use rembrandt::linalg::csr::{Csr, CsrRef, TransposeRef};
 use rembrandt::linalg::kernels::columns::{add_dot, add_multiple, dot, sweep};
-use rembrandt::linalg::kernels::{Scratch, cross_chunk, gather};
+use rembrandt::linalg::kernels::{ChunkScratch, cross_chunk, gather};
 use rembrandt::{MatRef, Matrix};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -191,7 +191,7 @@ fn products(criterion: &mut Criterion, pools: &[ThreadPool; 2], x: CsrRef<'_>) -
     rates
 }
 
-/// What one would write without thinking of the machine, rows shared among the threads.
+/// The product as one would write it without thinking of the machine, rows shared among the threads.
 fn plain(x: CsrRef<'_>, z: MatRef<'_>, out: &mut Matrix) {
     out.as_mut_slice().par_chunks_mut(COLUMNS).enumerate().for_each(|(i, row)| {
         row.fill(0.0);
@@ -241,7 +241,7 @@ fn chunk(x: CsrRef<'_>, first: usize, end: usize) -> Chunk {
 fn cross(criterion: &mut Criterion, pools: &[ThreadPool; 2], x: CsrRef<'_>) -> f64 {
     let z = Matrix::from_fn(WIDTH, PANEL, |i, j| ((i * 31 + j) % 17) as f32);
     let mut out = Matrix::zeros(WIDTH, PANEL);
-    let mut scratch = Scratch::new();
+    let mut scratch = ChunkScratch::new();
     let flops = 4.0 * x.nnz() as f64 * PANEL as f64;
     let mut group = long_runs(criterion, "XᵀX·Z, 64 columns");
     let mut best = 0.0f64;

@@ -18,7 +18,7 @@ pub enum Error {
     Io {
         /// The file, or `-` for standard input or output.
         path: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// One line of a text file is not what its format asks for.
@@ -28,7 +28,7 @@ pub enum Error {
         path: PathBuf,
         /// Line number, counted from 1.
         line: u64,
-        /// What is wrong with the line.
+        /// The fault of the line.
         reason: String,
     },
     /// A file as a whole cannot be used: foreign, truncated, corrupted, from a newer version, empty.
@@ -36,7 +36,7 @@ pub enum Error {
     File {
         /// The file, or `-` for standard input.
         path: PathBuf,
-        /// What is wrong with the file.
+        /// The fault of the file.
         reason: String,
     },
     /// A parameter is out of range, by itself or for the data at hand.
@@ -44,7 +44,7 @@ pub enum Error {
     Parameter {
         /// The parameter, spelled as in the library.
         name: &'static str,
-        /// What is wrong with its value.
+        /// The fault of its value.
         reason: String,
     },
     /// The data as a whole cannot be worked on (no examples, no labels, …).

@@ -16,11 +16,11 @@ pub struct Progress {
     pub done: u64,
     /// All the work there is at most; a solver that converges early does less. Unknown when reading from a pipe.
     pub total: Option<u64>,
-    /// What is counted.
+    /// The unit that is counted.
     pub unit: Unit,
 }
 
-/// What [`Progress`] counts.
+/// The unit of [`Progress`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Bytes read.
@@ -150,7 +150,7 @@ impl<'a> Run<'a> {
         Ok(computed)
     }
 
-    /// What was kept last under this name and key, if anything was. The work until then counts as done.
+    /// The value kept last under this name and key, if any. The work until then counts as done.
     pub(crate) fn find<T: Load>(&mut self, name: &str, key: u64) -> Result<Option<T>> {
         let Some(checkpoints) = self.checkpoints else { return Ok(None) };
         let found = checkpoints.find(&self.name(name), key)?;

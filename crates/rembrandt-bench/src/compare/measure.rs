@@ -12,8 +12,8 @@ use rembrandt::{Error, Result};
 use serde_json::Value;
 
 use super::plan::{Entry, Plan};
-use super::row::{Measured, Outcome, Row};
-use super::store::Store;
+use super::row::{Measured, MethodOutcome, MethodRow};
+use super::store::ResultStore;
 use super::{length, number};
 use crate::watch::Watcher;
 
@@ -23,7 +23,7 @@ const GLANCE: Duration = Duration::from_millis(20);
 /// Where methods are measured.
 pub struct Bench<'a> {
     pub plan: &'a Plan<'a>,
-    pub store: &'a Store,
+    pub store: &'a ResultStore,
 }
 
 /// How a process ended.
@@ -36,14 +36,19 @@ enum End {
 impl Bench<'_> {
     /// Trains and tests a method; `place` is its number, and how many there are. Also says whether the row is to be kept:
     /// a refusal or an accident may be over by the next time.
-    pub fn measure(&self, entry: &Entry, place: (usize, usize), watcher: &mut dyn Watcher) -> Result<(Row, bool)> {
+    pub fn measure(
+        &self,
+        entry: &Entry,
+        place: (usize, usize),
+        watcher: &mut dyn Watcher,
+    ) -> Result<(MethodRow, bool)> {
         let model = self.store.file(&entry.file());
         let outcome = self.outcome(entry, &model, place, watcher);
         if !self.plan.of.keep_models && model.exists() {
             fs::remove_file(&model).map_err(Error::io(&model))?;
         }
         let (outcome, lasting) = outcome?;
-        Ok((Row { method: entry.method.name.into(), k: entry.k, outcome }, lasting))
+        Ok((MethodRow { method: entry.method.name.into(), k: entry.k, outcome }, lasting))
     }
 
     fn outcome(
@@ -52,7 +57,7 @@ impl Bench<'_> {
         model: &Path,
         place: (usize, usize),
         watcher: &mut dyn Watcher,
-    ) -> Result<(Outcome, bool)> {
+    ) -> Result<(MethodOutcome, bool)> {
         let mut train = self.program("train");
         train.arg(&self.plan.train).arg("-o").arg(model).args(["--method", entry.method.name]);
         train.args(["--seed", &self.plan.of.seed.to_string()]).args(&self.plan.of.train_options);
@@ -61,7 +66,7 @@ impl Bench<'_> {
         }
         let trained = match self.wait(train, &format!("training {}", entry.title()), place, watcher)? {
             End::Result(value) => value,
-            End::Refused(reason) => return Ok((Outcome::Failed { reason }, false)),
+            End::Refused(reason) => return Ok((MethodOutcome::Failed { reason }, false)),
             End::TooLate => return Ok((self.too_late("trained"), true)),
         };
         let mut eval = self.program("eval");
@@ -69,15 +74,15 @@ impl Bench<'_> {
         eval.args(&self.plan.of.eval_options);
         let tested = match self.wait(eval, &format!("testing {}", entry.title()), place, watcher)? {
             End::Result(value) => value,
-            End::Refused(reason) => return Ok((Outcome::Failed { reason }, false)),
+            End::Refused(reason) => return Ok((MethodOutcome::Failed { reason }, false)),
             End::TooLate => return Ok((self.too_late("tested"), true)),
         };
         let measured = measured(&trained, &tested, model, length(model)?)?;
-        Ok((Outcome::Measured(Box::new(measured)), true))
+        Ok((MethodOutcome::Measured(Box::new(measured)), true))
     }
 
-    fn too_late(&self, what: &str) -> Outcome {
-        Outcome::Failed { reason: format!("not {what} within {} s", self.plan.of.budget.as_secs_f64()) }
+    fn too_late(&self, what: &str) -> MethodOutcome {
+        MethodOutcome::Failed { reason: format!("not {what} within {} s", self.plan.of.budget.as_secs_f64()) }
     }
 
     /// This program with a command, its result to be JSON.
@@ -141,7 +146,7 @@ fn drain(pipe: Option<impl Read + Send + 'static>) -> Drained {
     pipe.map(|mut pipe| {
         thread::spawn(move || {
             let mut bytes = Vec::new();
-            // What was read before an error is all there is to show.
+            // All that was read before an error is all there is to show.
             let _ = pipe.read_to_end(&mut bytes);
             String::from_utf8_lossy(&bytes).into_owned()
         })

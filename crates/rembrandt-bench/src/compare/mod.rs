@@ -21,17 +21,17 @@ use serde_json::{Value, json};
 
 use self::measure::Bench;
 use self::plan::Plan;
-use self::row::{Outcome, Row};
-use self::store::Store;
+use self::row::{MethodOutcome, MethodRow};
+use self::store::ResultStore;
 use crate::text;
 use crate::watch::Watcher;
 
-pub use methods::{Contestant, METHODS, Method};
+pub use methods::{ComparedMethod, Contestant, METHODS};
 
 /// With fewer replicates there is no interval.
 const FEWEST_REPLICATES: usize = 16;
 
-/// What is to be compared, and how.
+/// The settings of a comparison.
 #[derive(Clone, Debug)]
 pub struct Comparison {
     /// Training data.
@@ -70,7 +70,7 @@ pub struct Comparison {
     pub threads: Option<u16>,
     /// The program that trains and tests: the `rembrandt` command line.
     pub program: PathBuf,
-    /// What was typed after its name to compare, to be repeated by others.
+    /// Its options as typed, to be repeated by others.
     pub words: Vec<String>,
 }
 
@@ -94,7 +94,7 @@ impl Comparison {
     /// Measures every method that has not been measured before.
     pub fn run(&self, watcher: &mut dyn Watcher) -> Result<Compared<'_>> {
         self.check()?;
-        let store = Store::open(&self.work)?;
+        let store = ResultStore::open(&self.work)?;
         let prepared = Plan::prepare(self, &store, watcher);
         watcher.clear();
         let plan = match prepared {
@@ -130,7 +130,7 @@ impl Comparison {
         }
         // Best first; what could not be measured last.
         rows.sort_by(|a, b| b.quality().total_cmp(&a.quality()));
-        let multiclass = rows.iter().filter_map(Row::measured).any(|m| m.error.is_some());
+        let multiclass = rows.iter().filter_map(MethodRow::measured).any(|m| m.error.is_some());
         store.tidy(&plan)?;
         Ok(Compared { of: self, shape: plan.shape, rows, multiclass })
     }
@@ -142,13 +142,13 @@ impl Comparison {
     }
 }
 
-/// What came of a comparison.
+/// The result of a comparison.
 pub struct Compared<'a> {
     of: &'a Comparison,
     /// Of the training data, unless they are texts.
     shape: Shape,
     /// The best first.
-    rows: Vec<Row>,
+    rows: Vec<MethodRow>,
     multiclass: bool,
 }
 
@@ -156,7 +156,7 @@ impl Compared<'_> {
     /// A failure if no method could be measured.
     pub fn check(&self) -> Result<()> {
         match self.rows.first() {
-            Some(Row { outcome: Outcome::Failed { reason }, .. }) => {
+            Some(MethodRow { outcome: MethodOutcome::Failed { reason }, .. }) => {
                 Err(Error::Data(format!("no method could be measured; the first said: {reason}")))
             }
             _ => Ok(()),
@@ -168,7 +168,7 @@ impl Compared<'_> {
         let Compared { of, shape, rows, multiclass } = self;
         json!({
             "train": of.train, "test": of.test, "n": shape.n, "d": shape.d, "c": shape.c,
-            "test_examples": rows.iter().filter_map(Row::measured).map(|m| m.examples).max(),
+            "test_examples": rows.iter().filter_map(MethodRow::measured).map(|m| m.examples).max(),
             "multiclass": multiclass, "threads": rayon::current_num_threads(),
             "budget_seconds": of.budget.as_secs_f64(), "command": of.command(), "rows": rows,
         })
@@ -184,8 +184,8 @@ impl Compared<'_> {
         let metric = if self.multiclass { "error" } else { "P@1" };
         let head = ["method", metric, "[low, high]", "P@3", "P@5", "train", "memory", "model", "predict", ""];
         let head = head.map(str::to_owned);
-        let line = |row: &Row| match &row.outcome {
-            Outcome::Measured(m) => {
+        let line = |row: &MethodRow| match &row.outcome {
+            MethodOutcome::Measured(m) => {
                 let [value, interval] = m.headline();
                 [
                     row.title(),
@@ -200,7 +200,7 @@ impl Compared<'_> {
                     String::new(),
                 ]
             }
-            Outcome::Failed { reason } => {
+            MethodOutcome::Failed { reason } => {
                 let mut cells: [String; 10] = std::array::from_fn(|_| String::new());
                 cells[0] = row.title();
                 cells[9] = reason.clone();

@@ -1,4 +1,4 @@
-//! What is to be measured: the methods with their dimensions, on which files.
+//! The plan of a comparison: the methods with their dimensions, on which files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,15 +9,15 @@ use rembrandt::{Error, Examples, Result, Shape};
 use serde_json::json;
 
 use super::Comparison;
-use super::methods::Method;
+use super::methods::ComparedMethod;
 use super::row::title;
-use super::store::Store;
+use super::store::ResultStore;
 use crate::watch::{Watcher, watched};
 
 /// A method to be measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    pub method: Method,
+    pub method: ComparedMethod,
     pub k: Option<usize>,
 }
 
@@ -37,7 +37,7 @@ pub struct Plan<'a> {
     pub of: &'a Comparison,
     pub entries: Vec<Entry>,
     pub shape: Shape,
-    /// What the methods read: caches of sparse rows, or texts as they are.
+    /// The input of the methods: caches of sparse rows, or texts as they are.
     pub train: PathBuf,
     pub test: PathBuf,
     caches: Vec<PathBuf>,
@@ -45,7 +45,7 @@ pub struct Plan<'a> {
 
 impl<'a> Plan<'a> {
     /// Reads the data once, so that every method opens them at once.
-    pub fn prepare(of: &'a Comparison, store: &Store, watcher: &mut dyn Watcher) -> Result<Plan<'a>> {
+    pub fn prepare(of: &'a Comparison, store: &ResultStore, watcher: &mut dyn Watcher) -> Result<Plan<'a>> {
         let mut plan = Plan {
             of,
             entries: Vec::new(),
@@ -80,7 +80,7 @@ impl<'a> Plan<'a> {
     fn cached(
         &mut self,
         path: &Path,
-        store: &Store,
+        store: &ResultStore,
         name: &str,
         watcher: &mut dyn Watcher,
     ) -> Result<(PathBuf, Shape)> {
@@ -105,7 +105,7 @@ impl<'a> Plan<'a> {
         &self.caches
     }
 
-    /// What the row of a method depends on: the method, the data and the program.
+    /// The key of a method's row: the method, the data and the program.
     pub fn key(&self, entry: &Entry) -> Result<String> {
         let of = self.of;
         let key = json!({

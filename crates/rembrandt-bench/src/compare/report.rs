@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::Compared;
 use super::methods::METHODS;
-use super::row::{self, Measured, Outcome, Row};
+use super::row::{self, Measured, MethodOutcome, MethodRow};
 use crate::plot::{Curve, Point, curves, escaped, scatter};
 use crate::text::{count, size, thousands};
 
@@ -20,7 +20,7 @@ pub fn page(compared: &Compared<'_>) -> String {
     let Compared { of, shape, rows, multiclass } = compared;
     let (shape, multiclass) = (*shape, *multiclass);
     let data = escaped(&title(&of.train));
-    let measured: Vec<(&Row, &Measured)> = rows.iter().filter_map(|row| Some((row, row.measured()?))).collect();
+    let measured: Vec<(&MethodRow, &Measured)> = rows.iter().filter_map(|row| Some((row, row.measured()?))).collect();
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
          content=\"width=device-width, initial-scale=1\">\n<title>{data}: methods compared</title>\n<style>\n{STYLE}</style></head>\n<body><main>\n"
@@ -57,7 +57,7 @@ pub fn page(compared: &Compared<'_>) -> String {
     page
 }
 
-/// What the data are called: by their file, or by their folder where the file is called like those of all others.
+/// The name of the data: by their file, or by their folder where the file is called like those of all others.
 fn title(train: &Path) -> String {
     let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
     let file = name(train).unwrap_or_default();
@@ -68,8 +68,8 @@ fn title(train: &Path) -> String {
     }
 }
 
-/// What stands out.
-fn cards(measured: &[(&Row, &Measured)], multiclass: bool) -> String {
+/// The findings that stand out.
+fn cards(measured: &[(&MethodRow, &Measured)], multiclass: bool) -> String {
     // Rows are in order, the best first.
     let Some((best, figures)) = measured.first() else { return String::new() };
     let metric = if multiclass { "error" } else { "precision at 1" };
@@ -94,7 +94,7 @@ fn cards(measured: &[(&Row, &Measured)], multiclass: bool) -> String {
     format!("<section class=\"cards\">{}</section>\n", cards.into_iter().map(card).collect::<String>())
 }
 
-fn table(rows: &[Row], multiclass: bool) -> String {
+fn table(rows: &[MethodRow], multiclass: bool) -> String {
     let metric = if multiclass { "error" } else { "P@1" };
     let mut out = format!(
         "<section class=\"wide\"><table><thead><tr><th>method</th><th>{metric}</th><th class=\"bar\">90 % \
@@ -104,10 +104,10 @@ fn table(rows: &[Row], multiclass: bool) -> String {
     for row in rows {
         let name = format!("<th><i style=\"background:{}\"></i>{}</th>", color(row), escaped(&row.title()));
         let line = match &row.outcome {
-            Outcome::Failed { reason } => {
+            MethodOutcome::Failed { reason } => {
                 format!("<tr class=\"failed\">{name}<td colspan=\"8\">{}</td></tr>\n", escaped(reason))
             }
-            Outcome::Measured(m) => {
+            MethodOutcome::Measured(m) => {
                 let [value, interval] = m.headline();
                 let cells = [
                     row::percent_or_none(m.p3),
@@ -138,8 +138,8 @@ struct Scale {
 }
 
 impl Scale {
-    fn of(rows: &[Row]) -> Scale {
-        let bounds = rows.iter().filter_map(Row::measured).flat_map(ends);
+    fn of(rows: &[MethodRow]) -> Scale {
+        let bounds = rows.iter().filter_map(MethodRow::measured).flat_map(ends);
         let (low, high) = bounds.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
         let room = 0.05 * (high - low).max(1e-3);
         Scale { low: low - room, high: high + room }
@@ -172,10 +172,10 @@ fn ends(m: &Measured) -> [f64; 2] {
     }
 }
 
-fn plots(measured: &[(&Row, &Measured)], multiclass: bool) -> String {
+fn plots(measured: &[(&MethodRow, &Measured)], multiclass: bool) -> String {
     let metric = if multiclass { "test error" } else { "precision at 1" };
     let points = |x: fn(&Measured) -> f64| -> Vec<Point> {
-        let point = |(row, m): &(&Row, &Measured)| Point {
+        let point = |(row, m): &(&MethodRow, &Measured)| Point {
             label: row.title(),
             color: color(row),
             x: x(m),
@@ -227,8 +227,8 @@ fn short_bytes(value: f64) -> String {
     format!("{:.3}", value / unit).trim_end_matches('0').trim_end_matches('.').to_owned() + " " + name
 }
 
-/// What the methods are, and where they come from.
-fn methods(rows: &[Row]) -> String {
+/// The methods in words, and where they come from.
+fn methods(rows: &[MethodRow]) -> String {
     let mut out = "<section><h2>The methods</h2><dl>\n".to_owned();
     for method in METHODS.iter().filter(|method| rows.iter().any(|row| row.method == method.name)) {
         let _ = writeln!(
@@ -243,6 +243,6 @@ fn methods(rows: &[Row]) -> String {
     out
 }
 
-fn color(row: &Row) -> &'static str {
+fn color(row: &MethodRow) -> &'static str {
     METHODS.iter().position(|method| method.name == row.method).map_or("#888888", |i| COLORS[i])
 }

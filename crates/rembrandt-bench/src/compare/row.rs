@@ -4,24 +4,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::text;
 
-/// What became of a method.
+/// A method and its result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Row {
+pub struct MethodRow {
     pub method: String,
     /// Dimensions of the embedding that were asked for.
     pub k: Option<usize>,
     #[serde(flatten)]
-    pub outcome: Outcome,
+    pub outcome: MethodOutcome,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum MethodOutcome {
     Measured(Box<Measured>),
     Failed { reason: String },
 }
 
-/// What was measured.
+/// The measurements.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     /// Examples that it was tested on.
@@ -61,15 +61,15 @@ impl Measured {
     }
 }
 
-impl Row {
+impl MethodRow {
     pub fn measured(&self) -> Option<&Measured> {
         match &self.outcome {
-            Outcome::Measured(measured) => Some(measured),
-            Outcome::Failed { .. } => None,
+            MethodOutcome::Measured(measured) => Some(measured),
+            MethodOutcome::Failed { .. } => None,
         }
     }
 
-    /// What rows are ordered by: more is better.
+    /// The key that rows are ordered by: more is better.
     pub fn quality(&self) -> f64 {
         self.measured().map_or(f64::NEG_INFINITY, |m| m.p1)
     }
@@ -82,8 +82,8 @@ impl Row {
     /// The row in a sentence, for the log.
     pub fn sentence(&self) -> String {
         match &self.outcome {
-            Outcome::Failed { reason } => format!("{}: {reason}", self.title()),
-            Outcome::Measured(m) => {
+            MethodOutcome::Failed { reason } => format!("{}: {reason}", self.title()),
+            MethodOutcome::Measured(m) => {
                 let what = if m.error.is_some() { "error" } else { "P@1" };
                 let [value, interval] = m.headline();
                 let value = [value, interval].join(" ").trim_end().to_owned();

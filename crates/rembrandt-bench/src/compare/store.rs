@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use rembrandt::{Error, Result};
 
 use super::plan::Plan;
-use super::row::Row;
+use super::row::MethodRow;
 use crate::text;
 
 /// The finished rows, by what they depend on.
-type Rows = BTreeMap<String, Row>;
+type StoredRows = BTreeMap<String, MethodRow>;
 
 /// The folder, locked against a second comparison.
-pub struct Store {
+pub struct ResultStore {
     folder: PathBuf,
     /// Whether there was none before.
     made: bool,
@@ -22,15 +22,15 @@ pub struct Store {
     _lock: File,
 }
 
-impl Store {
+impl ResultStore {
     /// Opens the folder, and makes it if there is none.
-    pub fn open(folder: &Path) -> Result<Store> {
+    pub fn open(folder: &Path) -> Result<ResultStore> {
         let made = !folder.exists();
         fs::create_dir_all(folder).map_err(Error::io(folder))?;
         let path = folder.join("lock");
         let lock = File::create(&path).map_err(Error::io(&path))?;
         match lock.try_lock() {
-            Ok(()) => Ok(Store { folder: folder.to_owned(), made, _lock: lock }),
+            Ok(()) => Ok(ResultStore { folder: folder.to_owned(), made, _lock: lock }),
             Err(TryLockError::WouldBlock) => {
                 let reason = "another comparison is at work here: wait for it, or name another folder with --work";
                 Err(Error::file(folder, reason))
@@ -45,12 +45,12 @@ impl Store {
     }
 
     /// The row that was finished under this key.
-    pub fn find(&self, key: &str) -> Result<Option<Row>> {
+    pub fn find(&self, key: &str) -> Result<Option<MethodRow>> {
         Ok(self.rows()?.remove(key))
     }
 
     /// Writes a row down.
-    pub fn keep(&self, key: &str, row: &Row) -> Result<()> {
+    pub fn keep(&self, key: &str, row: &MethodRow) -> Result<()> {
         let mut rows = self.rows()?;
         rows.insert(key.to_owned(), row.clone());
         let text = serde_json::to_string_pretty(&rows).expect("rows are plain data");
@@ -68,7 +68,7 @@ impl Store {
     /// Removes a folder that was made in vain.
     pub fn abandon(self) {
         if self.made {
-            // What cannot be removed is in nobody's way.
+            // A folder that cannot be removed is in nobody's way.
             let _ = fs::remove_dir_all(&self.folder);
         }
     }
@@ -77,10 +77,10 @@ impl Store {
         self.file("rows.json")
     }
 
-    fn rows(&self) -> Result<Rows> {
+    fn rows(&self) -> Result<StoredRows> {
         let path = self.rows_path();
         if !path.exists() {
-            return Ok(Rows::new());
+            return Ok(StoredRows::new());
         }
         let text = fs::read_to_string(&path).map_err(Error::io(&path))?;
         let damaged = |e: serde_json::Error| {
@@ -92,19 +92,19 @@ impl Store {
 
 #[cfg(test)]
 mod tests {
-    use super::super::row::Outcome;
+    use super::super::row::MethodOutcome;
     use super::*;
 
     #[test]
     fn rows_are_kept_and_the_folder_is_locked() {
         let desk = tempfile::tempdir().unwrap();
         let folder = desk.path().join("work");
-        let row = Row { method: "pca".into(), k: None, outcome: Outcome::Failed { reason: "no".into() } };
-        let store = Store::open(&folder).unwrap();
+        let row = MethodRow { method: "pca".into(), k: None, outcome: MethodOutcome::Failed { reason: "no".into() } };
+        let store = ResultStore::open(&folder).unwrap();
         store.keep("a", &row).unwrap();
-        assert!(Store::open(&folder).is_err());
+        assert!(ResultStore::open(&folder).is_err());
         drop(store);
-        let again = Store::open(&folder).unwrap();
+        let again = ResultStore::open(&folder).unwrap();
         assert_eq!((again.find("a").unwrap(), again.find("b").unwrap()), (Some(row), None));
         fs::write(folder.join("rows.json"), "{").unwrap();
         assert!(again.find("a").is_err());

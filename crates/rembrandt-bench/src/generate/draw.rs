@@ -83,7 +83,7 @@ impl Draw {
         mix(self.0)
     }
 
-    /// What [`bits`](Draw::bits) will give after so many draws.
+    /// The number that [`bits`](Draw::bits) will give after so many draws.
     #[inline(always)]
     pub fn ahead(&self, draws: u64) -> u64 {
         mix(self.0.wrapping_add((draws + 1).wrapping_mul(STEP)))

@@ -3,12 +3,12 @@
 use std::ops::Range;
 
 use super::draw::{Draw, DrawRanks, Zipf, chance, exp, hash};
-use super::words::{DrawWords, Sources, Words};
+use super::words::{DrawWords, ExampleWords, Sources};
 use super::{COMPANIONS, Generator, LABEL_WORDS, OF_SUBJECT, OF_TOPIC, Part, SPREAD, TOPIC_WORDS};
 use rembrandt::data::Rows;
 use rembrandt::linalg::kernels::simd::Level;
 
-/// What a hash or a draw is for: the same numbers must not serve two purposes.
+/// The purpose of a hash or a draw: the same numbers must not serve two purposes.
 const COMPANION: u64 = 1;
 const SUBJECT_WORD: u64 = 2;
 const TOPIC_WORD: u64 = 3;
@@ -29,7 +29,7 @@ pub struct Maker {
     noise: u64,
     companion: u64,
     sources: Sources,
-    words: Words,
+    words: ExampleWords,
     level: Level,
 }
 
@@ -49,7 +49,7 @@ impl Maker {
             noise: chance(generator.noise),
             companion: chance(likely),
             sources: Sources::new([LABEL_WORDS, TOPIC_WORDS, d], [OF_SUBJECT, OF_TOPIC]),
-            words: Words::default(),
+            words: ExampleWords::default(),
             level: Level::best(),
         }
     }

@@ -35,7 +35,7 @@ use make::Maker;
 use rembrandt::data::Rows;
 use rembrandt::{Error, Result, Shape};
 
-pub use report::Report;
+pub use report::GeneratedFiles;
 pub use write::{Generated, GeneratedAs};
 
 /// Labels of a topic, on average.
@@ -51,7 +51,7 @@ const OF_TOPIC: f64 = 0.35;
 /// How much lengths of examples differ: the standard deviation of their logarithm.
 const SPREAD: f64 = 0.5;
 
-/// What data to make. Plain data; checked before any work.
+/// Parameters of made-up data. Plain data; checked before any work.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Generator {
     /// Training examples, features and labels.

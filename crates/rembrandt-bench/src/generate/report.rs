@@ -12,7 +12,7 @@ use crate::text::{bytes, count, facts};
 use crate::watch::{Watcher, watched};
 
 /// A file that was written.
-struct File {
+struct WrittenFile {
     name: &'static str,
     path: PathBuf,
     bytes: u64,
@@ -20,33 +20,33 @@ struct File {
     made: Generated,
 }
 
-/// What was written.
-pub struct Report {
+/// Totals of the data written.
+pub struct GeneratedFiles {
     generator: Generator,
     /// Training and test data.
-    files: [File; 2],
+    files: [WrittenFile; 2],
 }
 
 impl Generator {
     /// Writes training and test data into a folder, which is made if there is none: `train.txt` and `test.txt`, or `.rmb`.
-    pub fn write_both(&self, folder: &Path, as_what: GeneratedAs, watcher: &mut dyn Watcher) -> Result<Report> {
+    pub fn write_both(&self, folder: &Path, as_what: GeneratedAs, watcher: &mut dyn Watcher) -> Result<GeneratedFiles> {
         self.check()?;
         fs::create_dir_all(folder).map_err(Error::io(folder))?;
         let ending = if as_what == GeneratedAs::Cache { "rmb" } else { "txt" };
-        let mut file = |name: &'static str, part: Part| -> Result<File> {
+        let mut file = |name: &'static str, part: Part| -> Result<WrittenFile> {
             let path = folder.join(format!("{name}.{ending}"));
             let began = Instant::now();
             let made = self.write(part, as_what, &path, &mut watched(watcher));
             watcher.clear();
             let (made, seconds) = (made?, began.elapsed().as_secs_f64());
             let bytes = fs::metadata(&path).map_err(Error::io(&path))?.len();
-            Ok(File { name, path, bytes, seconds, made })
+            Ok(WrittenFile { name, path, bytes, seconds, made })
         };
-        Ok(Report { generator: *self, files: [file("train", Part::Train)?, file("test", Part::Test)?] })
+        Ok(GeneratedFiles { generator: *self, files: [file("train", Part::Train)?, file("test", Part::Test)?] })
     }
 }
 
-impl Report {
+impl GeneratedFiles {
     /// For people.
     pub fn facts(&self) -> String {
         let mut rows: Vec<(&str, String)> = self.files.iter().map(|file| (file.name, file.sentence())).collect();
@@ -58,7 +58,7 @@ impl Report {
     /// All numbers.
     pub fn json(&self) -> Value {
         let mut parts = serde_json::Map::new();
-        for File { name, path, bytes, seconds, made } in &self.files {
+        for WrittenFile { name, path, bytes, seconds, made } in &self.files {
             let [features, labels] = made.entries;
             let file = json!({
                 "path": path, "examples": made.examples, "features": features, "labels": labels, "bytes": bytes,
@@ -71,7 +71,7 @@ impl Report {
     }
 }
 
-impl File {
+impl WrittenFile {
     fn sentence(&self) -> String {
         let rate = self.bytes as f64 / self.seconds.max(f64::MIN_POSITIVE);
         let [features, labels] = self.made.entries.map(|entries| entries as f64 / self.made.examples.max(1) as f64);

@@ -53,12 +53,12 @@ impl Sources {
 
 /// The words of one example after the other, in memory of their own.
 #[derive(Default)]
-pub struct Words {
+pub struct ExampleWords {
     /// Words as they were drawn, some more than needed.
     drawn: Vec<u32>,
     /// How many of them are smaller than each: its place.
     places: Vec<u32>,
-    /// What is in each place: a word in the upper half, and how often it came in the lower. Nothing is 0.
+    /// The content of each place: a word in the upper half, and how often it came in the lower. Nothing is 0.
     table: Vec<u64>,
     /// The distinct words, ascending, and how often they came or what they weigh.
     words: Vec<u32>,
@@ -68,7 +68,7 @@ pub struct Words {
 
 /// Draws so many words for an example, from what comes next in `draw`, with the keys of its subject and its topic.
 pub struct DrawWords<'a> {
-    pub words: &'a mut Words,
+    pub words: &'a mut ExampleWords,
     pub sources: &'a Sources,
     pub keys: [u64; 2],
     pub draw: &'a Draw,
@@ -99,13 +99,13 @@ impl Work for DrawWords<'_> {
     }
 }
 
-impl Words {
+impl ExampleWords {
     /// The words, ascending.
     pub fn words(&self) -> &[u32] {
         &self.words[..self.len]
     }
 
-    /// What each of them weighs; the squares sum to 1.
+    /// The weight of each of them; the squares sum to 1.
     pub fn values(&self) -> &[f32] {
         &self.values[..self.len]
     }
@@ -177,7 +177,7 @@ impl Words {
             len += usize::from(*entry != 0);
         }
         self.len = len;
-        // What fills the last lanes weighs nothing.
+        // Padding in the last lanes weighs nothing.
         values[len..len.next_multiple_of(LANES)].fill(0.0);
     }
 
@@ -234,7 +234,7 @@ mod tests {
         // From one word to all that there may be, and from examples that hit few words twice to those that hit most.
         let cases = [(1, 1), (2, 1), (50, 25), (300, 150), (5000, 100), (1_600_000, 42), (5000, 2500)];
         let levels = Level::all();
-        let mut found = Words::default();
+        let mut found = ExampleWords::default();
         for (words, count) in cases.into_iter().chain([(u32::MAX as usize, 300), (1_600_000, 17), (1_600_000, 700)]) {
             let sources = Sources::new([6, 200, words], [0.15, 0.35]);
             for number in 0..20 {
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn sorting_finds_the_places_that_comparing_finds() {
-        let mut words = Words::default();
+        let mut words = ExampleWords::default();
         for room in [4, 8, 64, 100, 384] {
             words.make_room(room);
             let mut draw = Draw::new(1, room as u64);

@@ -23,7 +23,7 @@ pub enum GeneratedAs {
     Cache,
 }
 
-/// What was written.
+/// Totals of the data written.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Generated {
     /// Examples.

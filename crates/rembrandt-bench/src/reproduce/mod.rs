@@ -4,7 +4,7 @@
 //! published their code with the logs of its runs on four public data sets: ALOI (multiclass), and bibtex, corel5k and
 //! yeast from the Mulan collection (multilabel). An [`Experiment`] holds the settings that they printed and the figures
 //! that they got on test data, and does the same here: their embedding, then on h(x) a linear head or their random
-//! features trained by [`Descent`].
+//! features trained by [`DescentParams`].
 //!
 //! ```no_run
 //! use rembrandt::data::Dataset;
@@ -22,7 +22,7 @@
 //! # Ok::<(), rembrandt::Error>(())
 //! ```
 //!
-//! What is theirs and what is ours: predictions of single labels, for Hamming loss and micro-F1, are those with a
+//! Theirs and ours: predictions of single labels, for Hamming loss and micro-F1, are those with a
 //! probability above ½; for macro-F1 the threshold of each label is chosen on the probabilities (not the labels) of the
 //! test examples. Their random numbers cannot be repeated, ours depend on the seed. Their linear head on ALOI was trained
 //! in another way, and is compared with our softmax regression.
@@ -32,7 +32,7 @@ mod settings;
 
 use serde::{Deserialize, Serialize};
 
-pub use report::Report;
+pub use report::ExperimentReport;
 pub use settings::{Published, Trial};
 
 use rembrandt::data::Dataset;
@@ -43,7 +43,7 @@ use rembrandt::metrics::{
     Bootstrap, Evaluator, Example, Intervals, Scores, Settings, best_f1_thresholds, predicted_positive, rank,
 };
 use rembrandt::score::head::{
-    Descent, FeatureParams, Inputs, Logistic, LogisticParams, Loss, RandomFeatures, Targets, project,
+    DescentParams, FeatureParams, Inputs, Logistic, LogisticParams, Loss, RandomFeatures, Targets, project,
 };
 use rembrandt::{Error, Examples, Rembrandt, Result, Run};
 
@@ -68,7 +68,7 @@ pub enum Experiment {
     Yeast,
 }
 
-/// What was measured.
+/// The measurements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
@@ -82,7 +82,7 @@ pub enum Metric {
     MacroF1,
 }
 
-/// What the head sees.
+/// The input of the head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Setting {
@@ -97,9 +97,9 @@ pub enum Setting {
 pub struct Figure {
     /// The data set.
     pub data: Experiment,
-    /// What the head sees.
+    /// The input of the head.
     pub setting: Setting,
-    /// What was measured.
+    /// The measurements.
     pub metric: Metric,
     /// The figure on all test examples.
     pub ours: f64,
@@ -176,7 +176,7 @@ impl Experiment {
 }
 
 impl Trial {
-    /// What the head sees.
+    /// The input of the head.
     pub fn setting(&self) -> Setting {
         if self.head.is_some() { Setting::RandomFeatures } else { Setting::Linear }
     }
@@ -215,7 +215,7 @@ impl Trial {
         let params = FeatureParams { kernel: head.kernel, quasi: true, count, bandwidth: head.bandwidth(), seed };
         let features = RandomFeatures::draw(&params, h)?;
         let batch = h.rows().div_ceil(10).min(BATCH_ENTRIES.div_ceil(count.max(placed.count)));
-        let descent = Descent {
+        let descent = DescentParams {
             loss,
             ridge: head.lambda,
             shrink: 1.0 - head.shrink,

@@ -11,11 +11,11 @@ use super::{Experiment, Figure};
 use crate::text::table;
 use crate::watch::{Watcher, watched};
 
-/// What the name of a file may end in.
+/// Endings of file names.
 const ENDINGS: [&str; 3] = ["txt.zst", "txt.gz", "txt"];
 
 /// All figures of an experiment, each with the seconds that its head took.
-pub struct Report(Vec<(Figure, f64)>);
+pub struct ExperimentReport(Vec<(Figure, f64)>);
 
 impl Experiment {
     /// Measures everything, on the data in a folder of the experiment's name below `data`. `open` opens a file.
@@ -25,13 +25,13 @@ impl Experiment {
         seed: u64,
         open: impl Fn(&Path, &mut W) -> Result<Dataset>,
         watcher: &mut W,
-    ) -> Result<Report> {
+    ) -> Result<ExperimentReport> {
         let folder = data.join(self.name());
         let files = [find(&folder, "train")?, find(&folder, "test")?];
         let measured = self.figures(&files, seed, open, watcher);
         watcher.clear();
-        // What the data lack is known without their names.
-        measured.map(Report).map_err(|e| match e {
+        // Names are not needed to know what the data lack.
+        measured.map(ExperimentReport).map_err(|e| match e {
             Error::Data(reason) => Error::file(&folder, reason),
             other => other,
         })
@@ -58,7 +58,7 @@ impl Experiment {
     }
 }
 
-impl Report {
+impl ExperimentReport {
     /// The figures.
     pub fn json(&self) -> Value {
         self.0.iter().map(|(figure, _)| json!(figure)).collect()

@@ -1,4 +1,4 @@
-//! What the authors printed: settings of their best runs, and figures on test data.
+//! The authors' figures: settings of their best runs, and figures on test data.
 
 use super::{Experiment, Metric};
 use rembrandt::embed::Preset;
@@ -7,7 +7,7 @@ use rembrandt::score::head::Kernel;
 /// A figure with its interval: the second lowest, the middle and the second highest of 16 bootstrap replicates.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Published {
-    /// What was measured.
+    /// The measurements.
     pub metric: Metric,
     /// Second lowest replicate.
     pub low: f64,
@@ -62,7 +62,7 @@ impl Experiment {
         }
     }
 
-    /// What was trained and measured on this data set.
+    /// The experiments on this data set.
     pub fn trials(self) -> &'static [Trial] {
         match self {
             Experiment::Aloi => &ALOI,

@@ -1,12 +1,12 @@
-//! What can be typed after `rembrandt bench`.
+//! Arguments of `rembrandt bench`.
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use rembrandt_bench::generate::Generator;
-use rembrandt_bench::prediction::Prediction;
-use rembrandt_bench::scaling::Scaling;
-use rembrandt_bench::solvers::Solvers;
+use rembrandt_bench::prediction::PredictionBench;
+use rembrandt_bench::scaling::ScalingBench;
+use rembrandt_bench::solvers::SolverBench;
 
 use super::generate::parse_shape;
 use super::{InputArgs, ReadArgs};
@@ -14,10 +14,10 @@ use super::{InputArgs, ReadArgs};
 #[derive(Subcommand)]
 pub enum BenchCommand {
     /// Find the same embedding with the paper's procedure and with the few-pass solver, side by side
-    Solvers(SolversArgs),
+    SolverBench(SolversArgs),
     /// Double the examples, the features and labels on them, the dimensions and the labels of made-up data, one after the
     /// other, and see what becomes of the time for an embedding
-    Scaling(ScalingArgs),
+    ScalingBench(ScalingArgs),
     /// Predict with all labels scored and with those that the model proposes, side by side, on one thread
     Predict(PredictBenchArgs),
 }
@@ -33,9 +33,9 @@ pub struct ScalingArgs {
     /// Dimensions to begin with
     #[arg(short, value_name = "K", default_value_t = 64)]
     pub k: usize,
-    /// What to double, separated by commas
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_values = Scaling::SIZES,
-          value_parser = Scaling::SIZES)]
+    /// Sizes to double, separated by commas
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_values = ScalingBench::SIZES,
+          value_parser = ScalingBench::SIZES)]
     pub only: Vec<String>,
     /// How often each is doubled
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=12))]
@@ -110,21 +110,21 @@ pub struct SolversArgs {
 }
 
 impl ScalingArgs {
-    pub fn scaling(&self) -> Scaling {
+    pub fn scaling(&self) -> ScalingBench {
         let ScalingArgs { shape: data, k, doublings, repeats, .. } = *self;
-        Scaling { data, k, only: self.only.clone(), doublings, repeats }
+        ScalingBench { data, k, only: self.only.clone(), doublings, repeats }
     }
 }
 
 impl PredictBenchArgs {
-    pub fn prediction(&self) -> Prediction {
+    pub fn prediction(&self) -> PredictionBench {
         let PredictBenchArgs { model, test, rows, singles, .. } = self;
-        Prediction { model: model.clone(), test: test.clone(), rows: *rows, singles: *singles }
+        PredictionBench { model: model.clone(), test: test.clone(), rows: *rows, singles: *singles }
     }
 }
 
 impl SolversArgs {
-    pub fn solvers(&self) -> Solvers {
-        Solvers { k: self.k.clone(), ridge: self.ridge, seed: self.seed, brief: self.brief }
+    pub fn solvers(&self) -> SolverBench {
+        SolverBench { k: self.k.clone(), ridge: self.ridge, seed: self.seed, brief: self.brief }
     }
 }

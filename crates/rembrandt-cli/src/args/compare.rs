@@ -1,4 +1,4 @@
-//! What can be typed after `rembrandt compare`.
+//! Arguments of `rembrandt compare`.
 
 use std::path::PathBuf;
 use std::time::Duration;

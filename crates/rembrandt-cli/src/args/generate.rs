@@ -1,4 +1,4 @@
-//! What can be typed after `rembrandt generate`.
+//! Arguments of `rembrandt generate`.
 
 use std::path::PathBuf;
 

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::Typed;
 
-/// What can be typed after `--method`.
+/// The values of `--method`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MethodChoice {
     /// Labels are embedded, and predicted from where the features of an example land among them.

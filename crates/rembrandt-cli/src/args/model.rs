@@ -1,4 +1,4 @@
-//! What can be typed after the commands that use a model.
+//! Arguments of the commands that use a model.
 
 use std::path::PathBuf;
 
@@ -24,7 +24,7 @@ pub struct ColumnArgs {
     /// Column of the weights of examples
     #[arg(long, value_name = "COLUMN")]
     weight_column: Option<Selector>,
-    /// What stands between the labels of an example; empty when there is one label [default: ,]
+    /// Separator of the labels of an example; empty when there is one label [default: ,]
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     label_separator: Option<String>,
     /// Whether the first line names the columns [default: unless all columns are given by number]
@@ -46,7 +46,7 @@ impl ColumnArgs {
         }
     }
 
-    /// What was given, as it would be typed again.
+    /// The given options, as they would be typed again.
     pub fn typed(&self) -> Vec<String> {
         let column = |name: &str, column: &Option<Selector>| column.as_ref().map(|c| format!("--{name}={c}"));
         let given = [
@@ -91,7 +91,7 @@ const INPUT_FORMATS: &[(&str, InputFormat)] = &[
     ("lines", InputFormat::Texts(RecordFormat::Lines)),
 ];
 
-/// What is read, and how.
+/// The input and how to read it.
 #[derive(Args, Clone)]
 pub struct InputArgs {
     /// Format of the examples; for a text model tsv, csv, jsonl, or lines with one text each

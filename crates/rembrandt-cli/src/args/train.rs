@@ -1,4 +1,4 @@
-//! What can be typed after `rembrandt train`.
+//! Arguments of `rembrandt train`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use clap::Args;
 use rembrandt::data::featurizer::{FeaturizerParams, Hashing, NGrams, Weighting};
 use rembrandt::embed::Method;
 use rembrandt::metrics::Propensity;
-use rembrandt::score::head::{FeatureParams, Kernel, Sampled};
+use rembrandt::score::head::{FeatureParams, Kernel, SampledParams};
 use rembrandt::train::{FeatureOptions, HeadKind, RankerParams, TrainParams};
 
 use super::method::{self, METHODS, MethodChoice};
@@ -209,7 +209,7 @@ impl TrainArgs {
         params.propensity = head.propensity;
         params.features = head.random_features;
         params.logistic.ridge = head.head_ridge.unwrap_or(params.logistic.ridge);
-        let sampled = |labels| Sampled { labels, ..Sampled::new(kind.loss()) };
+        let sampled = |labels| SampledParams { labels, ..SampledParams::new(kind.loss()) };
         params.sampled = head.sampled_labels.map(|labels| sampled(usize::try_from(labels).unwrap_or(usize::MAX)));
         params.descent.ridge = head.head_ridge.unwrap_or(params.descent.ridge);
         params.descent.epochs = head.epochs.unwrap_or(params.descent.epochs);

@@ -1,4 +1,4 @@
-//! What can be typed for the methods that make trees, and how it becomes parameters of the library.
+//! Options of the methods that make trees, and their way to parameters of the library.
 
 use clap::Args;
 use rembrandt::tree::{Affinity, Smoothing, TreeMethod, TreeParams};
@@ -83,7 +83,7 @@ fn parse_number(text: &str) -> std::result::Result<f64, String> {
 }
 
 impl TreeArgs {
-    /// What was given, by the names of the library.
+    /// The given options, by the names of the library.
     fn given(&self) -> impl Iterator<Item = (&'static str, Value)> {
         let all = [
             ("trees", json!(self.trees)),

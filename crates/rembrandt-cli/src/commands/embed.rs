@@ -27,7 +27,7 @@ struct Seconds {
 pub fn run(args: &EmbedArgs) -> anyhow::Result<()> {
     let began = Instant::now();
     let mut params = args.params.params();
-    // What cannot be right for any data is refused before reading them.
+    // Parameters that are wrong for any data are refused before reading.
     params.check(Shape { n: 1, d: 1, c: usize::MAX })?;
     let mut exports = Vec::new();
     for export in &args.export {

@@ -69,7 +69,7 @@ fn read_labels(model: &Model, path: &Path) -> Result<Vec<u32>> {
     Ok(labels)
 }
 
-/// What is wrong, without the name of a parameter that nobody typed.
+/// The message, without the name of a parameter that nobody typed.
 fn reason(error: &Error) -> String {
     match error {
         Error::Parameter { reason, .. } => reason.clone(),

@@ -66,7 +66,7 @@ pub fn run(args: &TrainArgs) -> anyhow::Result<()> {
     }
 }
 
-/// What is to be learned from, and how.
+/// The training data and the settings.
 struct Task<'a> {
     args: &'a TrainArgs,
     data: &'a Dataset,
@@ -74,7 +74,7 @@ struct Task<'a> {
     limit: Option<Limit>,
 }
 
-/// What a method tells of its training, besides what all of them tell.
+/// A method's own part of the report of its training.
 struct MethodSummary {
     json: Map<String, Value>,
     rows: Vec<(&'static str, String)>,
@@ -235,7 +235,7 @@ fn read_weights(path: &Path) -> rembrandt::Result<Vec<f32>> {
     text.lines().enumerate().map(number).collect()
 }
 
-/// What the training will need besides the data, or an error when that is too much.
+/// The memory that training will need besides the data, or an error when that is too much.
 fn check_memory(needed: u64, data: &Dataset, limit: Option<Limit>, advice: &str) -> rembrandt::Result<u64> {
     let estimate = held(data).saturating_add(needed);
     match limit {
@@ -285,7 +285,7 @@ fn json_result(
     Value::Object(object)
 }
 
-/// What is special to an embedding, for programs.
+/// The report of an embedding, for programs.
 fn json_of(params: &TrainParams, report: &TrainReport) -> Map<String, Value> {
     let logistic = params.head != HeadKind::LeastSquares;
     let object = json!({
@@ -315,7 +315,7 @@ fn summary(
     facts(&rows)
 }
 
-/// What is special to an embedding, for people.
+/// The report of an embedding, for people.
 fn rows_of(params: &TrainParams, report: &TrainReport) -> Vec<(&'static str, String)> {
     let k = params.k.unwrap_or_default() as u64;
     let ridge = params.ridge.map_or_else(String::new, |ridge| format!(", ridge {}", short(ridge)));

@@ -20,7 +20,7 @@ fn parameters_are_named_as_typed() {
         let sentence = desk.refused(&format!("embed train.txt {k} {options} -o out"));
         assert!(sentence.contains(part), "{sentence}");
     }
-    // What no data could make right is refused without reading any.
+    // Options that no data could make right are refused without reading any.
     assert!(desk.refused("embed missing.txt -k 0 -o out").contains("-k: "));
 }
 

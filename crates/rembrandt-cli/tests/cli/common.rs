@@ -14,7 +14,7 @@ pub const C: usize = 20;
 /// A directory that is gone after the test.
 pub struct Desk(TempDir);
 
-/// What a run of the program left behind.
+/// Output and exit code of a run of the program.
 pub struct Outcome {
     pub code: i32,
     pub stdout: String,

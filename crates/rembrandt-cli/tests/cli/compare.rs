@@ -133,7 +133,7 @@ fn models_are_kept_if_asked_for() {
     assert_eq!(desk.json("inspect rembrandt-compare/plst-k-5.rmb --json")["k"], 5);
 }
 
-/// What a killed comparison had started must end by itself.
+/// Processes that a killed comparison had started must end by themselves.
 #[cfg(target_os = "linux")]
 fn wait_until_nobody_works_in(folder: &std::path::Path) {
     let folder = folder.canonicalize().unwrap();

@@ -130,7 +130,7 @@ fn the_mulan_preset_chooses_its_dimension_from_the_labels() {
     assert!(outcome.stderr.contains(note), "{}", outcome.stderr);
     assert!(outcome.stdout.contains("\"k\":2,"), "{}", outcome.stdout);
     assert_eq!(desk.json("inspect out --json")["k"].as_u64(), Some(2));
-    // What is given is taken, and other presets have a k of their own.
+    // Values that are given are taken, and other presets have a k of their own.
     let outcome = desk.ok("embed train.txt --preset mulan -k 3 -o out --json");
     assert!(outcome.stdout.contains("\"k\":3,") && !outcome.stderr.contains("note: k is"), "{}", outcome.stderr);
     assert_eq!(desk.json("embed train.txt --preset aloi -o out --json")["k"].as_u64(), Some(6));

@@ -75,7 +75,7 @@ const EMBEDDINGS: [&str; 8] = ["bias", "by-length", "by-sum", "center", "paper",
 const CACHES: [(&str, &str); 3] =
     [("multi", "multi-train.txt"), ("single", "single-train.txt"), ("weighted", "weighted.txt")];
 
-/// What is run, word by word: the one place that knows the options of the program.
+/// The commands, word by word: the one place that knows the options of the program.
 mod words {
     pub fn predict<'a>(model: &'a str, input: &'a str, top: &'a str) -> Vec<&'a str> {
         vec!["predict", model, input, "--quiet", "--format", "jsonl", "--top", top]
@@ -111,7 +111,7 @@ mod words {
     }
 }
 
-/// What must be the same in the JSON of an embedding, by path.
+/// The fields that must be the same in the JSON of an embedding, by path.
 const OF_EMBEDDINGS: [&str; 12] = [
     "/kind",
     "/n",
@@ -127,7 +127,7 @@ const OF_EMBEDDINGS: [&str; 12] = [
     "/report/rho",
 ];
 
-/// What must be the same in the JSON of a cache.
+/// The fields that must be the same in the JSON of a cache.
 const OF_CACHES: [&str; 14] = [
     "/kind",
     "/n",
@@ -184,7 +184,7 @@ fn models_tell_as_much_as_they_did() {
     for name in GROUPS.iter().flat_map(|group| group.models) {
         let new = succeeded(&desk, &words::inspect(&path(&format!("models/{name}.model")))).unwrap();
         let mut old = rows(&read(&format!("models/{name}.inspect.txt")));
-        // What a search for settings tried is told no more.
+        // The trials of a search for settings are told no more.
         old.retain(|row| row != "tried");
         assert_eq!(rows(&new), old, "{name}");
     }

@@ -21,7 +21,7 @@ fn moments(whole: Duration) -> Vec<Moment> {
     all.map(Moment::After).chain([Moment::Writing; 5]).collect()
 }
 
-/// What a killed run may leave beside the model: a temporary file that the next run removes once it is old.
+/// The one thing that a killed run may leave: a temporary file, which the next run removes once it is old.
 fn temporary(name: &str) -> bool {
     name.strip_prefix(".m.model.tmp").is_some_and(|unique| unique.len() == 6)
 }

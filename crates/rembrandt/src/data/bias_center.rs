@@ -15,7 +15,7 @@ use crate::linalg::matrix::{MatMut, MatRef};
 /// Rows whose share of a sum is added up before it joins the others: fixed, so that sums do not depend on threads.
 const BLOCK: usize = 4096;
 
-/// What is changed about the examples.
+/// The change to the examples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Correction {
     /// A feature that is 1 in every example is appended.

@@ -37,7 +37,7 @@ const MAX_FOOTER: u64 = 1 << 30;
 
 /// Where a part of the file is.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Part {
+struct CacheSection {
     offset: u64,
     bytes: u64,
     checksum: u64,
@@ -49,9 +49,9 @@ struct Footer {
     x_nnz: u64,
     y_nnz: u64,
     weighted: bool,
-    chunks: Vec<Part>,
-    label_names: Option<Part>,
-    feature_names: Option<Part>,
+    chunks: Vec<CacheSection>,
+    label_names: Option<CacheSection>,
+    feature_names: Option<CacheSection>,
     /// Whether ids were words in the text. Left out when they were not, as in files from before this was written.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     label_words: bool,
@@ -202,12 +202,12 @@ impl<W: Write> Unfinished<W> {
     }
 
     /// A side without columns has no names: an empty text would read as one empty name.
-    fn names(&mut self, names: Option<&[String]>) -> Result<Option<Part>> {
+    fn names(&mut self, names: Option<&[String]>) -> Result<Option<CacheSection>> {
         names.filter(|names| !names.is_empty()).map(|names| self.part(names.join("\n").as_bytes())).transpose()
     }
 
-    fn part(&mut self, bytes: &[u8]) -> Result<Part> {
-        let part = Part { offset: self.offset, bytes: bytes.len() as u64, checksum: xxh3_64(bytes) };
+    fn part(&mut self, bytes: &[u8]) -> Result<CacheSection> {
+        let part = CacheSection { offset: self.offset, bytes: bytes.len() as u64, checksum: xxh3_64(bytes) };
         self.put(bytes)?;
         let padding = self.offset.next_multiple_of(ALIGN) - self.offset;
         self.put(&[0; ALIGN as usize][..padding as usize])?;
@@ -331,7 +331,7 @@ impl Cache {
         self.footer.chunks.iter().map(|part| part.checksum).collect()
     }
 
-    /// What the file says about names.
+    /// The names section of the footer.
     pub fn names(&self) -> Result<Names> {
         let Footer { label_words, feature_words, .. } = self.footer;
         Ok(Names { labels: self.names_of(Side::Y)?, features: self.names_of(Side::X)?, label_words, feature_words })
@@ -375,7 +375,7 @@ impl Cache {
         f(chunk)
     }
 
-    fn window(&self, part: Part) -> Result<Window<'_>> {
+    fn window(&self, part: CacheSection) -> Result<Window<'_>> {
         if part.bytes == 0 {
             return Ok(Window::Whole(&[]));
         }

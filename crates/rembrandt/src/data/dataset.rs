@@ -17,7 +17,7 @@ use super::names::Names;
 use super::{ActiveLabels, Examples, LabelFeatureProduct, Moments, Rows, Shape, Side, View};
 use crate::io::atomic_file::write_file;
 use crate::linalg::csr::{Csr, CsrRef};
-use crate::linalg::kernels::{self, Scratch};
+use crate::linalg::kernels::{self, ChunkScratch};
 use crate::linalg::matrix::{MatMut, MatRef, Matrix};
 use crate::{Error, Result, Run};
 
@@ -41,14 +41,14 @@ use crate::{Error, Result, Run};
 /// ```
 pub struct Dataset {
     shape: Shape,
-    store: Store,
+    store: ChunkStore,
     names: Names,
     /// Buffers for intermediate products, kept between calls. Never locked while multiplying: a thread of the pool that
     /// waits for its share of one product may pick up another product of the same data.
-    scratch: Mutex<Scratch>,
+    scratch: Mutex<ChunkScratch>,
 }
 
-enum Store {
+enum ChunkStore {
     Memory(Vec<Vec<u32>>),
     File(Cache),
 }
@@ -177,7 +177,7 @@ impl Dataset {
     pub fn open(path: &Path) -> Result<Dataset> {
         let cache = Cache::open(path)?;
         let (shape, names) = (cache.shape(), cache.names()?);
-        Ok(Dataset { shape, store: Store::File(cache), names, scratch: Mutex::default() })
+        Ok(Dataset { shape, store: ChunkStore::File(cache), names, scratch: Mutex::default() })
     }
 
     /// Whether a file is a cache file, by its first bytes.
@@ -187,22 +187,22 @@ impl Dataset {
 
     /// Data from blocks that a [`ChunkBuilder`] made.
     pub(super) fn from_blocks(shape: Shape, blocks: Vec<Vec<u32>>, names: Names) -> Dataset {
-        Dataset { shape, store: Store::Memory(blocks), names, scratch: Mutex::default() }
+        Dataset { shape, store: ChunkStore::Memory(blocks), names, scratch: Mutex::default() }
     }
 
     /// Stored entries of one side.
     pub fn nnz(&self, side: Side) -> u64 {
         match &self.store {
-            Store::Memory(blocks) => blocks.iter().map(|b| view(b).side(side).rows.nnz() as u64).sum(),
-            Store::File(cache) => cache.nnz(side),
+            ChunkStore::Memory(blocks) => blocks.iter().map(|b| view(b).side(side).rows.nnz() as u64).sum(),
+            ChunkStore::File(cache) => cache.nnz(side),
         }
     }
 
     /// Whether any example has a weight other than 1.
     pub fn weighted(&self) -> bool {
         match &self.store {
-            Store::Memory(blocks) => blocks.iter().any(|b| view(b).weights.is_some()),
-            Store::File(cache) => cache.weighted(),
+            ChunkStore::Memory(blocks) => blocks.iter().any(|b| view(b).weights.is_some()),
+            ChunkStore::File(cache) => cache.weighted(),
         }
     }
 
@@ -227,21 +227,21 @@ impl Dataset {
     /// Bytes that the data take in memory or, for a cache file, on disk.
     pub fn bytes(&self) -> u64 {
         match &self.store {
-            Store::Memory(blocks) => blocks.iter().map(|b| 4 * b.len() as u64).sum(),
-            Store::File(cache) => cache.bytes(),
+            ChunkStore::Memory(blocks) => blocks.iter().map(|b| 4 * b.len() as u64).sum(),
+            ChunkStore::File(cache) => cache.bytes(),
         }
     }
 
     /// Whether the data are mapped from a file instead of held in memory.
     pub fn is_mapped(&self) -> bool {
-        matches!(self.store, Store::File(_))
+        matches!(self.store, ChunkStore::File(_))
     }
 
     /// Number of chunks that the examples are stored in.
     pub fn chunks(&self) -> usize {
         match &self.store {
-            Store::Memory(blocks) => blocks.len(),
-            Store::File(cache) => cache.chunks(),
+            ChunkStore::Memory(blocks) => blocks.len(),
+            ChunkStore::File(cache) => cache.chunks(),
         }
     }
 
@@ -262,8 +262,8 @@ impl Dataset {
     /// made of it have the same.
     pub fn fingerprint(&self) -> u64 {
         let chunks = match &self.store {
-            Store::Memory(blocks) => blocks.par_iter().map(|block| xxh3_64(bytemuck::cast_slice(block))).collect(),
-            Store::File(cache) => cache.checksums(),
+            ChunkStore::Memory(blocks) => blocks.par_iter().map(|block| xxh3_64(bytemuck::cast_slice(block))).collect(),
+            ChunkStore::File(cache) => cache.checksums(),
         };
         let mut sum = Xxh3::new();
         let Shape { n, d, c } = self.shape;
@@ -390,7 +390,7 @@ impl Dataset {
     }
 
     /// Runs `f` with the buffers for intermediate products.
-    pub(super) fn with_scratch<T>(&self, f: impl FnOnce(&mut Scratch) -> T) -> T {
+    pub(super) fn with_scratch<T>(&self, f: impl FnOnce(&mut ChunkScratch) -> T) -> T {
         let lock = || self.scratch.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let mut scratch = std::mem::take(&mut *lock());
         let result = f(&mut scratch);
@@ -400,8 +400,8 @@ impl Dataset {
 
     pub(super) fn for_each_chunk(&self, mut f: impl FnMut(Chunk<'_>) -> Result<()>) -> Result<()> {
         match &self.store {
-            Store::Memory(blocks) => blocks.iter().try_for_each(|block| f(view(block))),
-            Store::File(cache) => (0..cache.chunks()).try_for_each(|i| cache.with_chunk(i, &mut f)),
+            ChunkStore::Memory(blocks) => blocks.iter().try_for_each(|block| f(view(block))),
+            ChunkStore::File(cache) => (0..cache.chunks()).try_for_each(|i| cache.with_chunk(i, &mut f)),
         }
     }
 }

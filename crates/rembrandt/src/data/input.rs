@@ -56,7 +56,7 @@ impl Input<'_> {
     }
 }
 
-/// What a model takes, with its vocabulary.
+/// The input that a model takes, with its vocabulary.
 #[derive(Clone, Debug)]
 pub enum InputKind {
     /// Features that have numbers or words for ids: a text file or a cache file. The options are for text.

@@ -48,7 +48,7 @@ impl LabelFeatureProduct {
         if !may_pay(view.nnz(Side::Y), view.shape().n) {
             return Ok(None);
         }
-        let sums = LabelSums::of(view, BUFFERED)?;
+        let sums = ProductSoFar::of(view, BUFFERED)?;
         Ok(sums.map(|sums| LabelFeatureProduct::new(sums.rows(view), view.shape().d)))
     }
 
@@ -88,16 +88,16 @@ impl Dataset {
 }
 
 /// Examples that are still to be added up, each with one label.
-struct Buffer {
+struct PendingExamples {
     features: Csr,
     labels: Vec<u32>,
-    /// What the features of each example are multiplied with: its weight, times the value of its label.
+    /// The factor of the features of each example: its weight, times the value of its label.
     factors: Vec<f64>,
 }
 
-impl Buffer {
-    fn new() -> Buffer {
-        Buffer { features: Csr::new(false), labels: Vec::new(), factors: Vec::new() }
+impl PendingExamples {
+    fn new() -> PendingExamples {
+        PendingExamples { features: Csr::new(false), labels: Vec::new(), factors: Vec::new() }
     }
 
     /// Takes in the examples of a chunk that are kept, unless one of them has several labels.
@@ -120,19 +120,19 @@ impl Buffer {
 }
 
 /// YᵀWX so far: for each label its features, ascending.
-struct LabelSums {
+struct ProductSoFar {
     starts: Vec<usize>,
     entries: Vec<(u32, f64)>,
 }
 
-impl LabelSums {
+impl ProductSoFar {
     /// The sums over all examples, of which at least `least` entries are buffered at a time, or as many as there are sums:
     /// the sums are then gone through a few times only, and the buffer never takes more than they do. Nothing when there
     /// are too many sums, or several labels on an example.
-    fn of(view: &View<'_>, least: usize) -> Result<Option<LabelSums>> {
+    fn of(view: &View<'_>, least: usize) -> Result<Option<ProductSoFar>> {
         let (d, c) = (view.shape().d, view.data().shape().c);
-        let mut sums = LabelSums { starts: vec![0; c + 1], entries: Vec::new() };
-        let (mut buffer, mut at, mut pays) = (Buffer::new(), 0, true);
+        let mut sums = ProductSoFar { starts: vec![0; c + 1], entries: Vec::new() };
+        let (mut buffer, mut at, mut pays) = (PendingExamples::new(), 0, true);
         view.data().for_each_chunk(|chunk| {
             let first = at;
             let weights = weights_of(view.weights_in(Side::Y, Side::X), &mut at, &chunk);
@@ -150,7 +150,7 @@ impl LabelSums {
     }
 
     /// Adds examples to the sums, those of a label in their order, and forgets them.
-    fn add(&mut self, buffer: &mut Buffer, d: usize) {
+    fn add(&mut self, buffer: &mut PendingExamples, d: usize) {
         let (features, factors, c) = (buffer.features.view(), &buffer.factors, self.starts.len() - 1);
         let of_label = positions(&buffer.labels, c);
         let part = |sums: &mut FeatureSums, labels: std::ops::Range<usize>| {
@@ -177,7 +177,7 @@ impl LabelSums {
                 self.starts.push(self.starts[self.starts.len() - 1] + length);
             }
         }
-        *buffer = Buffer::new();
+        *buffer = PendingExamples::new();
     }
 
     /// A row for each label of the view.
@@ -341,7 +341,7 @@ mod tests {
     #[test]
     fn sums_are_the_same_however_many_examples_are_buffered() {
         let data = Dataset::in_chunks_of(16, &rows(1), 12, 30).unwrap();
-        let [at_once, in_turn] = [usize::MAX, 1].map(|least| LabelSums::of(&data.view(), least).unwrap().unwrap());
+        let [at_once, in_turn] = [usize::MAX, 1].map(|least| ProductSoFar::of(&data.view(), least).unwrap().unwrap());
         assert_eq!(at_once.rows(&data.view()), in_turn.rows(&data.view()));
     }
 

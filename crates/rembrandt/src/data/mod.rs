@@ -9,7 +9,6 @@
 //! | `products`, `label_feature_product` | AᵀWB·z and the moments of the columns |
 //! | `vocabulary`, `input`, `names` | reading for a model that has numbered features and labels |
 //! | `near_duplicates` | examples that are nearly the same, to be held out together |
-//! | `generate` | made-up data of any size |
 
 mod active_labels;
 pub(crate) mod bias_center;

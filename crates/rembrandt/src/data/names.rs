@@ -2,7 +2,7 @@
 
 use super::formats::Summary;
 
-/// What labels and features are called, and whether that is how the text identified them.
+/// Names of labels and features, and whether that is how the text identified them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Names {
     /// Names of the labels, if there are any.

@@ -6,7 +6,7 @@ use crate::{Error, Result};
 /// Sizes of rows lie between this and its inverse: then their squares, and the products of `f32` with them, are sound.
 const LARGEST_SIZE: f64 = 1e15;
 
-/// What each row of features is divided by, in training and in prediction.
+/// The divisor of each row of features, in training and in prediction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RowScale {
@@ -20,7 +20,7 @@ pub enum RowScale {
 }
 
 impl RowScale {
-    /// What each row is multiplied by: one over its size, and 1 for rows that have none.
+    /// The factor of each row: one over its size, and 1 for rows that have none.
     ///
     /// Fails when a row is so large or small that the division would leave single precision.
     pub fn factors(self, rows: CsrRef<'_>) -> Result<Vec<f32>> {
@@ -38,12 +38,12 @@ impl RowScale {
         self as u32
     }
 
-    /// What a number in a file stands for.
+    /// The scale that a number in a file stands for.
     pub(crate) fn from_code(code: &[u32]) -> Option<RowScale> {
         [RowScale::None, RowScale::Sum, RowScale::Length].into_iter().find(|scale| *code == [scale.code()])
     }
 
-    /// What a row with these values is divided by; 0 when it stays as it is.
+    /// The divisor of a row with these values; 0 when it stays as it is.
     pub(crate) fn size(self, values: impl Iterator<Item = f32>) -> f64 {
         let values = values.map(f64::from);
         match self {

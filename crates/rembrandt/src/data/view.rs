@@ -209,7 +209,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// What stands for W in AᵀWB, where it is not the data's own.
+    /// The stand-in for W in AᵀWB, where it is not the data's own.
     pub(super) fn weights_in(&self, a: Side, b: Side) -> Option<&[f32]> {
         match (&self.scaling, a, b) {
             (Some(scaling), Side::X, Side::X) => Some(&scaling.twice),

@@ -1,4 +1,4 @@
-//! What a fit costs: which solver is cheaper, how much work and how much memory.
+//! The cost of a fit: which solver is cheaper, how much work and how much memory.
 
 use super::few_pass::last_steps;
 use super::operator::TRACE_SAMPLES;
@@ -10,7 +10,7 @@ use crate::Shape;
 const MAX_DIRECT: usize = 4096;
 /// How much faster dense algebra runs than sparse products, counted in operations.
 const DENSE_SPEED: f64 = 4.0;
-/// What a process takes whatever it computes: code, thread stacks, the intermediate product of a chunk.
+/// Memory of a process whatever it computes: code, thread stacks, the intermediate product of a chunk.
 const OVERHEAD: u64 = 32 << 20;
 
 /// How the top eigenspace of M is looked for.
@@ -120,7 +120,7 @@ impl Rembrandt {
         while needed(&narrow) > bytes && narrow.panel > LINE {
             narrow.panel = (narrow.panel / 2).max(LINE);
         }
-        // What does not help is not done.
+        // Work that does not help is not done.
         if needed(&narrow) > bytes { self.clone() } else { narrow }
     }
 }

@@ -2,11 +2,11 @@
 
 use super::cost::{Procedure, procedure};
 use super::moments::centred_intercept;
-use super::operator::{Operator, Tally};
+use super::operator::{Operator, ProductCost};
 use super::panel::panel_name;
 use super::params::Rembrandt;
-use super::range_finder::Found;
-use super::regression::{Cost, Problem, Regression};
+use super::range_finder::LabelRange;
+use super::regression::{Cost, Regression, RegressionSetup};
 use super::report::{Embedding, Report};
 use crate::data::{Examples, Side};
 use crate::linalg::kernels::columns::{copy, dot};
@@ -23,7 +23,7 @@ impl Rembrandt {
         run: &mut Run<'_>,
     ) -> Result<Embedding> {
         let own = (self.ridge, self.stop());
-        let found = Found { labels, rank, tally: Tally::default() };
+        let found = LabelRange { labels, rank, tally: ProductCost::default() };
         self.prepared(
             data,
             own,
@@ -36,10 +36,10 @@ impl Rembrandt {
     /// The projection, and how good the embedding is.
     pub(super) fn diagnose(
         &self,
-        problem: &Problem<'_>,
+        problem: &RegressionSetup<'_>,
         operator: &Operator<'_>,
         original: &dyn Examples,
-        found: Found,
+        found: LabelRange,
         run: &mut Run<'_>,
     ) -> Result<Embedding> {
         let mut fitted = self.project(problem, operator, &found.labels, found.rank, run)?;
@@ -52,12 +52,12 @@ impl Rembrandt {
         Ok(Embedding { labels: found.labels, projection, intercept, spectrum, report })
     }
 
-    /// What the report says, given the energy that the embedding leaves out and its standard error.
+    /// The report, given the energy that the embedding leaves out and its standard error.
     fn report(
         &self,
-        problem: &Problem<'_>,
+        problem: &RegressionSetup<'_>,
         operator: &Operator<'_>,
-        found: &Found,
+        found: &LabelRange,
         fitted: &Fitted,
         (rest, trace_error): (f64, f64),
     ) -> Report {
@@ -97,7 +97,7 @@ impl Rembrandt {
     /// P ← solve (XᵀWX + ρₚI) P = XᵀWY E, and how good E is.
     fn project(
         &self,
-        problem: &Problem<'_>,
+        problem: &RegressionSetup<'_>,
         operator: &Operator<'_>,
         labels: &Matrix,
         rank: usize,

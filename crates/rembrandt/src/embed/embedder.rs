@@ -31,7 +31,7 @@ pub struct FittedProjection {
     pub projection: Matrix,
     /// Added to Pᵀx. Length k.
     pub intercept: Vec<f32>,
-    /// What the regression goes through, if it is not the origin.
+    /// The point that the regression goes through, if it is not the origin.
     pub means: Option<Means>,
 }
 
@@ -66,8 +66,8 @@ impl Embedder {
         Rembrandt { k: self.params.k.min(shape.c), ..self.params.clone() }.check(shape)
     }
 
-    /// What the ridge has nothing, or little, to do with: an embedding of the labels (c×k) or, for principal components
-    /// of the features, their directions (d×k). It begins with `start`, where that helps.
+    /// The part that hardly depends on the ridge, if at all: an embedding of the labels (c×k) or, for principal
+    /// components of the features, their directions (d×k). It begins with `start`, where that helps.
     pub fn find(&self, start: Option<&Matrix>, data: &dyn Examples, run: &mut Run<'_>) -> Result<Matrix> {
         self.check(data.shape())?;
         match self.method {

@@ -25,9 +25,9 @@
 
 use super::operator::Operator;
 use super::params::Rembrandt;
-use super::range_finder::{Basis, Found, complete_basis, pass_name, top_left};
-use super::regression::{Problem, Regression};
-use crate::linalg::cg::Stop;
+use super::range_finder::{Basis, LabelRange, complete_basis, pass_name, top_left};
+use super::regression::{Regression, RegressionSetup};
+use crate::linalg::cg::CgLimits;
 use crate::linalg::kernels::columns::{add_multiple, copy, dot, sweep};
 use crate::linalg::matrix::Matrix;
 use crate::linalg::orth;
@@ -50,12 +50,12 @@ pub(super) fn last_steps(params: &Rembrandt) -> usize {
 /// E, from `passes` passes with M₀ and one with M.
 pub(super) fn find(
     start: Option<&Matrix>,
-    problem: &Problem<'_>,
+    problem: &RegressionSetup<'_>,
     operator: &Operator<'_>,
     run: &mut Run<'_>,
-) -> Result<Found> {
+) -> Result<LabelRange> {
     let params = problem.params;
-    let regression = |steps| Regression::new(problem, params.ridge, Stop { steps, tolerance: params.tolerance });
+    let regression = |steps| Regression::new(problem, params.ridge, CgLimits { steps, tolerance: params.tolerance });
     let (diagonal, last) = (regression(0)?, regression(last_steps(params))?);
     let product = operator.data.label_feature_product()?;
     let with_product = product.as_ref().map(|product| product.over(operator.data));
@@ -88,7 +88,7 @@ pub(super) fn find(
     drop(before);
     let Basis { q, tally, .. } = basis;
     let (labels, rank) = top_left(q, params.k, params.seed)?;
-    Ok(Found { labels, rank, tally })
+    Ok(LabelRange { labels, rank, tally })
 }
 
 /// T ← T − σQ, where T is M·Q, in the first `found` columns.

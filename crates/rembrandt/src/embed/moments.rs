@@ -1,5 +1,5 @@
-//! What follows from the moments of the columns: their means, the intercept of a regression on centred data, and whether
-//! the features are of a size that single precision can square.
+//! Moments of the columns: the means, the intercept of a regression on centred data, and whether the features are of a
+//! size that single precision can square.
 
 use crate::data::bias_center::weighted_sum;
 use crate::data::{Examples, Moments, Side};

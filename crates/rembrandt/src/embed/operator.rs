@@ -23,16 +23,16 @@ pub(super) struct Operator<'a> {
     pub spare: &'a Spare,
 }
 
-/// What the products with M cost and told on the way.
+/// Costs of the products with M, and columns that were guarded.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Tally {
+pub(super) struct ProductCost {
     pub half_passes: f64,
     pub guarded: usize,
 }
 
 impl Operator<'_> {
     /// Q ← M Q, panel by panel.
-    pub fn apply(&self, q: &mut Matrix, tally: &mut Tally, run: &mut Run<'_>) -> Result<()> {
+    pub fn apply(&self, q: &mut Matrix, tally: &mut ProductCost, run: &mut Run<'_>) -> Result<()> {
         let (stage, spare) = ("range finder", self.spare);
         for (from, to) in self.panels(q.cols()) {
             let width = to - from;

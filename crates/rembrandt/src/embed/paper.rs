@@ -7,7 +7,7 @@
 
 use super::operator::Operator;
 use super::params::Rembrandt;
-use super::range_finder::{Basis, Found, next_basis, pass_name, top_left};
+use super::range_finder::{Basis, LabelRange, next_basis, pass_name, top_left};
 use crate::linalg::matrix::Matrix;
 use crate::{Result, Run};
 
@@ -18,7 +18,7 @@ impl Rembrandt {
         start: Option<&Matrix>,
         operator: &Operator<'_>,
         run: &mut Run<'_>,
-    ) -> Result<Found> {
+    ) -> Result<LabelRange> {
         let shape = operator.data.shape();
         // Q ← randn(c, k+p)
         let mut basis = Basis::begin(self.columns(shape), shape.c, start, self.seed, run)?;
@@ -32,6 +32,6 @@ impl Rembrandt {
         // T ← M Q, one more regression; E ← the top left singular vectors of T, half a power step better than Q's own.
         run.within(&pass_name(self.passes), |run| operator.apply(&mut q, &mut tally, run))?;
         let (labels, rank) = top_left(q, self.k, self.seed)?;
-        Ok(Found { labels, rank, tally })
+        Ok(LabelRange { labels, rank, tally })
     }
 }

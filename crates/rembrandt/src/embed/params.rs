@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::data::RowScale;
-use crate::linalg::cg::Stop;
+use crate::linalg::cg::CgLimits;
 use crate::{Error, Result, Shape};
 
 /// A d×d matrix is never written down for this many features or more.
@@ -20,7 +20,7 @@ pub enum RidgeConvention {
     Authors,
 }
 
-/// What the conjugate gradients divide the residual by.
+/// The preconditioner of the conjugate gradients.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Preconditioner {
@@ -97,7 +97,7 @@ pub struct Rembrandt {
     pub cg_steps: usize,
     /// Relative residual at which a column of a regression is done.
     pub tolerance: f64,
-    /// What the conjugate gradients divide by.
+    /// The preconditioner of the conjugate gradients.
     pub preconditioner: Preconditioner,
     /// How the embedding is found.
     pub solver: Solver,
@@ -159,7 +159,7 @@ impl Preset {
         }
     }
 
-    /// What the authors divided each row of features by: for LSHTC by its word count. Dividing is for the
+    /// The authors' divisor of each row of features: for LSHTC by its word count. Dividing is for the
     /// caller to do, with [`View::scale_rows`](crate::data::View::scale_rows); the parameters know nothing of it.
     pub fn row_scale(self) -> RowScale {
         match self {
@@ -249,16 +249,16 @@ impl Rembrandt {
     }
 
     /// The embedding's own stopping rule.
-    pub(super) fn stop(&self) -> Stop {
-        Stop { steps: self.cg_steps, tolerance: self.tolerance }
+    pub(super) fn stop(&self) -> CgLimits {
+        CgLimits { steps: self.cg_steps, tolerance: self.tolerance }
     }
 
     /// Ridge and stopping rule of the projection, if they are not those of the embedding.
-    pub(super) fn own_projection(&self) -> Option<(f64, Stop)> {
+    pub(super) fn own_projection(&self) -> Option<(f64, CgLimits)> {
         let params = &self.projection;
         let ridge = params.ridge.unwrap_or(self.ridge);
         let steps = params.cg_steps.unwrap_or(self.cg_steps);
-        let stop = Stop { steps, tolerance: params.tolerance.unwrap_or(self.tolerance) };
+        let stop = CgLimits { steps, tolerance: params.tolerance.unwrap_or(self.tolerance) };
         (ridge != self.ridge || stop != self.stop()).then_some((ridge, stop))
     }
 

@@ -14,7 +14,7 @@ use crate::{Result, Run};
 /// Products with the data for each pass that is asked for. A pass of Rembrandt is a regression of about twice as many.
 const SWEEPS: usize = 4;
 
-/// What the range finder found.
+/// The result of the range finder.
 pub(super) struct Principal {
     /// One direction in each column, orthonormal, the one of the largest variance first.
     pub directions: Matrix,

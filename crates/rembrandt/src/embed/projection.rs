@@ -4,13 +4,13 @@ use super::moments::centred_intercept;
 use super::panel::panel_name;
 use super::params::{Rembrandt, Solver};
 use crate::data::Examples;
-use crate::linalg::cg::Stop;
+use crate::linalg::cg::CgLimits;
 use crate::linalg::kernels::columns::{copy, dot};
 use crate::linalg::matrix::{MatRef, Matrix};
 use crate::{Error, Result, Run, Shape};
 
 /// When a regression has told the energy: its error is the square of the residual.
-const SETTLED: Stop = Stop { steps: 100, tolerance: 1e-3 };
+const SETTLED: CgLimits = CgLimits { steps: 100, tolerance: 1e-3 };
 
 impl Rembrandt {
     /// Finds the projection P and the intercept for `labels`, an embedding of the labels: the last step of

@@ -1,4 +1,5 @@
-//! What the randomized range finders share: a basis that goes from pass to pass, and the singular vectors at the end.
+//! The common part of the randomized range finders: a basis that goes from pass to pass, and the singular vectors at the
+//! end.
 //!
 //! Few-pass, Algorithm 1 and the principal components all begin with random columns Q, multiply them by an operator a few
 //! times, make the product orthonormal in between, and take the top left singular vectors of the last product [1]. The
@@ -8,7 +9,7 @@
 
 use faer::Mat;
 
-use super::operator::Tally;
+use super::operator::ProductCost;
 use crate::linalg::matrix::Matrix;
 use crate::linalg::orth::{self, Thin};
 use crate::linalg::random;
@@ -28,35 +29,35 @@ pub(super) struct Basis {
     pub passes: usize,
     /// Columns that the last pass has found; those beyond are random.
     pub found: usize,
-    pub tally: Tally,
+    pub tally: ProductCost,
 }
 
 impl Basis {
     /// The basis that was kept last, or else the beginning: random columns, the first of them those of `start`.
     pub fn begin(columns: usize, rows: usize, start: Option<&Matrix>, seed: u64, run: &mut Run<'_>) -> Result<Basis> {
         if let Some((q, passes, found, half_passes, guarded)) = run.find(NAME, 0)? {
-            return Ok(Basis { q, passes, found, tally: Tally { half_passes, guarded } });
+            return Ok(Basis { q, passes, found, tally: ProductCost { half_passes, guarded } });
         }
         let mut q = Matrix::zeros(rows, columns);
         start_basis(&mut q, start, seed);
-        Ok(Basis { q, passes: 0, found: 0, tally: Tally::default() })
+        Ok(Basis { q, passes: 0, found: 0, tally: ProductCost::default() })
     }
 
     /// Keeps it as the basis after `pass`, whose panels nobody will ask for any more.
     pub fn keep(&mut self, pass: usize, run: &mut Run<'_>) -> Result<()> {
         self.passes = pass + 1;
-        let Tally { half_passes, guarded } = self.tally;
+        let ProductCost { half_passes, guarded } = self.tally;
         run.keep(NAME, 0, &(&self.q, self.passes, self.found, half_passes, guarded))?;
         run.forget_within(&pass_name(pass));
         Ok(())
     }
 }
 
-/// What the range finder found.
-pub(super) struct Found {
+/// The result of the range finder.
+pub(super) struct LabelRange {
     pub labels: Matrix,
     pub rank: usize,
-    pub tally: Tally,
+    pub tally: ProductCost,
 }
 
 /// The scope of the checkpoints of a pass.

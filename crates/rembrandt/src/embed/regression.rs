@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use super::panel::panel_name;
 use super::params::{Preconditioner, Rembrandt, RidgeConvention};
 use crate::data::{Examples, Moments, Side};
-use crate::linalg::cg::{self, Stop, System};
+use crate::linalg::cg::{self, CgLimits, System};
 use crate::linalg::csr::CsrRef;
 use crate::linalg::direct::Cholesky;
 use crate::linalg::kernels;
@@ -62,12 +62,12 @@ pub(crate) struct Regression<'a> {
     ridge: Vec<f32>,
     /// The preconditioner.
     inverse: Vec<f32>,
-    stop: Stop,
+    stop: CgLimits,
     /// The real ridge.
     pub rho: f64,
 }
 
-/// What a solve cost.
+/// The cost of a solve.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cost {
     /// Products with X or Xᵀ, summed over columns.
@@ -76,8 +76,8 @@ pub(crate) struct Cost {
     pub guarded: usize,
 }
 
-/// What all regressions of a fit share.
-pub(crate) struct Problem<'a> {
+/// The setting that all regressions of a fit share.
+pub(crate) struct RegressionSetup<'a> {
     pub params: &'a Rembrandt,
     pub data: &'a dyn Examples,
     /// Moments of the features.
@@ -90,8 +90,8 @@ pub(crate) struct Problem<'a> {
 
 impl<'a> Regression<'a> {
     /// With the relative ridge `lambda`.
-    pub fn new(problem: &Problem<'a>, lambda: f64, stop: Stop) -> Result<Regression<'a>> {
-        let Problem { params, data, x, constant, gram } = *problem;
+    pub fn new(problem: &RegressionSetup<'a>, lambda: f64, stop: CgLimits) -> Result<Regression<'a>> {
+        let RegressionSetup { params, data, x, constant, gram } = *problem;
         let d = x.square.len();
         let proper = match params.ridge_convention {
             RidgeConvention::Features if constant => d - 1,

@@ -15,10 +15,10 @@
 
 use super::cost::{Procedure, procedure};
 use super::few_pass;
-use super::operator::{Operator, Tally};
+use super::operator::{Operator, ProductCost};
 use super::params::{Rembrandt, Solver};
-use super::range_finder::Found;
-use super::regression::Problem;
+use super::range_finder::LabelRange;
+use super::regression::RegressionSetup;
 use super::report::Embedding;
 use crate::data::{ActiveLabels, Examples};
 use crate::linalg::matrix::Matrix;
@@ -143,48 +143,49 @@ impl Rembrandt {
     fn find_labels(
         &self,
         start: Option<&Matrix>,
-        problem: &Problem<'_>,
+        problem: &RegressionSetup<'_>,
         operator: &Operator<'_>,
         run: &mut Run<'_>,
-    ) -> Result<Found> {
+    ) -> Result<LabelRange> {
         let (labels, rank, half_passes, guarded) = run.checkpoint("labels", |run| {
-            let Found { labels, rank, tally } = self.search_labels(start, problem, operator, run)?;
+            let LabelRange { labels, rank, tally } = self.search_labels(start, problem, operator, run)?;
             Ok((labels, rank, tally.half_passes, tally.guarded))
         })?;
-        Ok(Found { labels, rank, tally: Tally { half_passes, guarded } })
+        Ok(LabelRange { labels, rank, tally: ProductCost { half_passes, guarded } })
     }
 
     fn search_labels(
         &self,
         start: Option<&Matrix>,
-        problem: &Problem<'_>,
+        problem: &RegressionSetup<'_>,
         operator: &Operator<'_>,
         run: &mut Run<'_>,
-    ) -> Result<Found> {
+    ) -> Result<LabelRange> {
         let leading = Rembrandt { k: self.leading(), random_fraction: 0.0, ..self.clone() };
         if leading.k == self.k {
             return self.find_leading(start, problem, operator, run);
         }
         let c = operator.data.shape().c;
         let mut labels = Matrix::zeros(c, self.k);
-        let (mut rank, mut tally) = (0, Tally::default());
+        let (mut rank, mut tally) = (0, ProductCost::default());
         if leading.k > 0 {
-            let found = leading.find_leading(start, &Problem { params: &leading, ..*problem }, operator, run)?;
+            let found =
+                leading.find_leading(start, &RegressionSetup { params: &leading, ..*problem }, operator, run)?;
             labels.columns_mut(0, leading.k).copy_from(found.labels.view());
             (rank, tally) = (found.rank, found.tally);
         }
         orth::complete(&mut labels, rank, self.seed ^ RANDOM_DIMENSIONS);
-        Ok(Found { labels, rank: self.k, tally })
+        Ok(LabelRange { labels, rank: self.k, tally })
     }
 
     /// The directions with the most energy, by the solver that was asked for.
     fn find_leading(
         &self,
         start: Option<&Matrix>,
-        problem: &Problem<'_>,
+        problem: &RegressionSetup<'_>,
         operator: &Operator<'_>,
         run: &mut Run<'_>,
-    ) -> Result<Found> {
+    ) -> Result<LabelRange> {
         match procedure(self, problem.gram.is_some()) {
             Procedure::FewPass => few_pass::find(start, problem, operator, run),
             Procedure::Paper => self.find_as_published(start, operator, run),

@@ -1,4 +1,4 @@
-//! What an embedder returns: the embedding, and a report of how it was found and how good it is.
+//! The result of an embedder: the embedding, and a report of how it was found and how good it is.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,7 @@ pub struct Embedding {
     pub labels: Matrix,
     /// P, d×k: one row per feature.
     pub projection: Matrix,
-    /// What the constant feature and the mean shift add to Pᵀx; zeros without them. Length k.
+    /// The share of the constant feature and the mean shift in h, added to Pᵀx; zeros without them. Length k.
     pub intercept: Vec<f32>,
     /// Eigenvalues μ of M = YᵀWX(XᵀWX + ρI)⁻¹XᵀWY along each direction: eᵀMe. They are the squared singular
     /// values of the projected labels Π_X Y. Length k.

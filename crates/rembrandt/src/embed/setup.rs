@@ -5,9 +5,9 @@ use super::cost::prefers_direct;
 use super::moments::check_range;
 use super::operator::Operator;
 use super::params::Rembrandt;
-use super::regression::{Gram, Problem, Regression};
+use super::regression::{Gram, Regression, RegressionSetup};
 use crate::data::{BiasCenter, Examples, Side};
-use crate::linalg::cg::Stop;
+use crate::linalg::cg::CgLimits;
 use crate::linalg::matrix::Spare;
 use crate::{Result, Run, Shape};
 
@@ -17,10 +17,10 @@ impl Rembrandt {
     pub(super) fn prepared<T>(
         &self,
         original: &dyn Examples,
-        (lambda, stop): (f64, Stop),
+        (lambda, stop): (f64, CgLimits),
         work: impl FnOnce(bool, Shape) -> u64,
         run: &mut Run<'_>,
-        f: impl FnOnce(&Problem<'_>, &Operator<'_>, &mut Run<'_>) -> Result<T>,
+        f: impl FnOnce(&RegressionSetup<'_>, &Operator<'_>, &mut Run<'_>) -> Result<T>,
     ) -> Result<T> {
         let corrected = corrected(self, original)?;
         let data = corrected.as_ref().map_or(original, |examples| examples as &dyn Examples);
@@ -30,7 +30,7 @@ impl Rembrandt {
         run.begin(work(direct, shape));
         let gram = if direct { Some(Gram::new(data, run)?) } else { None };
         let constant = shape.d > original.shape().d;
-        let problem = Problem { params: self, data, x: &x, constant, gram: gram.as_ref() };
+        let problem = RegressionSetup { params: self, data, x: &x, constant, gram: gram.as_ref() };
         let regression = Regression::new(&problem, lambda, stop)?;
         // A factorisation solves all columns at once, so that their grouping cannot show in the result.
         let panel = if direct { usize::MAX } else { self.panel };

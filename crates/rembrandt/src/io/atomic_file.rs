@@ -63,7 +63,7 @@ fn filled(path: &Path, write: impl FnOnce(&mut BufWriter<&File>) -> Result<()>) 
     let file = temporary(path)?;
     let mut out = BufWriter::with_capacity(1 << 20, file.as_file());
     let written = write(&mut out).and_then(|()| out.flush().map_err(Error::io(path)));
-    // What a failed write left in the buffer must not be tried once more on dropping it.
+    // Bytes that a failed write left in the buffer must not be tried once more on dropping it.
     let _ = out.into_parts();
     written.map(|()| file)
 }

@@ -4,7 +4,7 @@
 //! has its own step sizes and its own end: what happens to a column does not depend on its neighbours, and so the
 //! result does not depend on how columns are grouped into panels.
 //!
-//! What must fall is the objective φ(z) = ½zᵀAz − bᵀz. The residual need not: on real data it rises thirtyfold before
+//! The objective φ(z) = ½zᵀAz − bᵀz must fall. The residual need not: on real data it rises thirtyfold before
 //! it falls, and a rule that wants it to fall would return nothing. Along a direction p the objective changes by
 //! −α pᵀr + ½α² pᵀAp, so a step of length α = pᵀr / pᵀAp, from sums that were measured and not inferred, can only
 //! lower it. (In exact arithmetic pᵀr is the rᵀs of the textbooks.)
@@ -24,7 +24,7 @@ const FLAT: f64 = 1e-7;
 
 /// When to stop.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Stop {
+pub(crate) struct CgLimits {
     /// Steps at most.
     pub steps: usize,
     /// Relative preconditioned residual at which a column is done.
@@ -33,7 +33,7 @@ pub(crate) struct Stop {
 
 /// How a solve went.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Outcome {
+pub(crate) struct CgOutcome {
     /// Steps of each column.
     pub steps: Vec<usize>,
     /// Columns that the guard ended.
@@ -42,7 +42,7 @@ pub(crate) struct Outcome {
 
 /// One column on its way.
 #[derive(Clone, Copy)]
-struct Column {
+struct ColumnState {
     /// rᵀs, with s the preconditioned residual.
     rs: f64,
     /// pᵀMp, the length of the direction in the norm of the preconditioner.
@@ -71,7 +71,7 @@ pub(crate) struct System<'a> {
 /// Solves A Z = B from Z = 0.
 ///
 /// The last step has no use for a residual, hence none for A·p: the curvature pᵀAp is enough, at half of the price.
-pub(crate) fn solve(system: System<'_>, b: Matrix, stop: Stop, spare: &Spare) -> Result<(Matrix, Outcome)> {
+pub(crate) fn solve(system: System<'_>, b: Matrix, stop: CgLimits, spare: &Spare) -> Result<(Matrix, CgOutcome)> {
     let System { product, squares, ridge, inverse } = system;
     let (rows, width) = (b.rows(), b.cols());
     assert_eq!((ridge.len(), inverse.len()), (rows, rows), "sizes do not fit");
@@ -90,9 +90,9 @@ pub(crate) fn solve(system: System<'_>, b: Matrix, stop: Stop, spare: &Spare) ->
     }
     let begin = |rs: &f64| {
         let goal = rs * stop.tolerance * stop.tolerance;
-        Column { rs: *rs, pp: *rs, curvature: 0.0, goal, steps: 0, active: *rs > 0.0, guarded: false }
+        ColumnState { rs: *rs, pp: *rs, curvature: 0.0, goal, steps: 0, active: *rs > 0.0, guarded: false }
     };
-    let mut columns: Vec<Column> = rs.iter().map(begin).collect();
+    let mut columns: Vec<ColumnState> = rs.iter().map(begin).collect();
 
     for step in 1..=stop.steps {
         if !columns.iter().any(|c| c.active) {
@@ -139,15 +139,15 @@ pub(crate) fn solve(system: System<'_>, b: Matrix, stop: Stop, spare: &Spare) ->
     }
     [r, p, q].into_iter().for_each(|done| spare.give(done));
     let steps = columns.iter().map(|c| c.steps).collect();
-    Ok((z, Outcome { steps, guarded: columns.iter().filter(|c| c.guarded).count() }))
+    Ok((z, CgOutcome { steps, guarded: columns.iter().filter(|c| c.guarded).count() }))
 }
 
 /// The lengths of the next step of all columns, from their pᵀAp and pᵀr.
-fn lengths(columns: &mut [Column], curvature: &[f64], descent: &[f64]) -> Vec<f32> {
+fn lengths(columns: &mut [ColumnState], curvature: &[f64], descent: &[f64]) -> Vec<f32> {
     columns.iter_mut().zip(curvature.iter().zip(descent)).map(|(c, (pap, pr))| c.step(*pap, *pr)).collect()
 }
 
-impl Column {
+impl ColumnState {
     /// The length of the next step, 0 for a column that has ended.
     fn step(&mut self, pap: f64, pr: f64) -> f32 {
         let alpha = (pr / pap) as f32;
@@ -209,7 +209,7 @@ mod tests {
         }
     }
 
-    fn run(diagonal: &[f32], b: &Matrix, stop: Stop) -> (Matrix, Outcome) {
+    fn run(diagonal: &[f32], b: &Matrix, stop: CgLimits) -> (Matrix, CgOutcome) {
         let n = diagonal.len();
         let system = System {
             product: &mut product(diagonal.to_vec()),
@@ -217,7 +217,7 @@ mod tests {
             ridge: &vec![0.0; n],
             inverse: &vec![1.0; n],
         };
-        // What was left in spare matrices must not matter.
+        // Leftovers in spare matrices must not matter.
         let spare = Spare::default();
         (0..3).for_each(|_| spare.give(Matrix::from_fn(n, b.cols(), |_, _| f32::NAN)));
         solve(system, b.clone(), stop, &spare).unwrap()
@@ -242,7 +242,7 @@ mod tests {
         let diagonal: Vec<f32> = (0..50).map(|i| 1.0 + (i % 5) as f32).collect();
         let mut b = right_side(50, 3);
         (0..50).for_each(|i| b.row_mut(i)[1] = 0.0);
-        let (z, outcome) = run(&diagonal, &b, Stop { steps: 40, tolerance: 1e-5 });
+        let (z, outcome) = run(&diagonal, &b, CgLimits { steps: 40, tolerance: 1e-5 });
         // Five distinct eigenvalues: five steps, and none for a right side of zero.
         assert!(outcome.steps[0] <= 6 && outcome.steps[2] <= 6, "{outcome:?}");
         assert_eq!((outcome.steps[1], outcome.guarded), (0, 0));
@@ -266,7 +266,7 @@ mod tests {
             let b = right_side(60, 4);
             let mut last = vec![0.0; 4];
             for steps in [1, 2, 5, 10, 50, 200, 2000] {
-                let (z, _) = run(&diagonal, &b, Stop { steps, tolerance: 0.0 });
+                let (z, _) = run(&diagonal, &b, CgLimits { steps, tolerance: 0.0 });
                 assert!(z.as_slice().iter().all(|v| v.is_finite()), "spectrum {which}, {steps} steps");
                 let phi = objective(&diagonal, &b, &z);
                 for (phi, last) in phi.iter().zip(&last) {
@@ -284,7 +284,7 @@ mod tests {
         let diagonal: Vec<f32> = (0..n).map(|i| 10f32.powf(-4.0 + 8.0 * (i % 20) as f32 / 19.0)).collect();
         let b = right_side(n, 1);
         let norm_after = |steps| {
-            let (z, _) = run(&diagonal, &b, Stop { steps, tolerance: 1e-9 });
+            let (z, _) = run(&diagonal, &b, CgLimits { steps, tolerance: 1e-9 });
             let mut r = Matrix::zeros(n, 1);
             product(diagonal.clone())(z.view(), r.view_mut()).unwrap();
             let r: f64 = r.as_slice().iter().zip(b.as_slice()).map(|(a, b)| f64::from(b - a).powi(2)).sum();
@@ -305,7 +305,7 @@ mod tests {
             ridge: &[0.0; 3],
             inverse: &[1.0; 3],
         };
-        let error = solve(system, b, Stop { steps: 3, tolerance: 0.0 }, &Spare::default()).unwrap_err();
+        let error = solve(system, b, CgLimits { steps: 3, tolerance: 0.0 }, &Spare::default()).unwrap_err();
         assert!(error.to_string().contains("too large"));
     }
 }

@@ -16,14 +16,14 @@ const LEAST_CURVATURE: f64 = 1e-12;
 const MOST_PASSES: usize = 30;
 /// A model is solved once its violations are this fraction of those at its start.
 const MODEL_TOLERANCE: f64 = 0.1;
-/// What a step must gain, as a share of what the slope promises.
+/// The gain that a step must bring, as a share of what the slope promises.
 const SUFFICIENT: f64 = 0.01;
 /// Halvings of a step, at most.
 const MOST_HALVINGS: usize = 20;
 
 /// The examples by columns, what they should become, and what a mistake costs.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Problem<'a> {
+pub(crate) struct L1Problem<'a> {
     /// Where each column begins in `rows`; one more than there are columns.
     pub ptr: &'a [u32],
     /// Row of each entry.
@@ -38,14 +38,14 @@ pub(crate) struct Problem<'a> {
 
 /// When to stop.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
+pub(crate) struct L1Limits {
     /// Rounds at most.
     pub steps: usize,
     /// The sum of all violations of the optimality conditions, relative to that at w = 0, at which w is good.
     pub tolerance: f64,
 }
 
-impl Problem<'_> {
+impl L1Problem<'_> {
     fn columns(&self) -> usize {
         self.ptr.len() - 1
     }
@@ -77,11 +77,11 @@ impl Problem<'_> {
     }
 
     /// The weights. Starts from zero, and no step makes the objective worse.
-    pub fn solve(&self, limits: Limits) -> Vec<f64> {
+    pub fn solve(&self, limits: L1Limits) -> Vec<f64> {
         let (n, m) = (self.positive.len(), self.columns());
         let mut w = vec![0.0; m];
         let [mut z, mut first, mut second, mut step] = [(); 4].map(|()| vec![0.0; n]);
-        let mut model = Model { bent: vec![0.0; n], columns: Vec::new() };
+        let mut model = QuadraticModel { bent: vec![0.0; n], columns: Vec::new() };
         let mut value = self.loss(&z, &step, 0.0);
         let mut at_zero = None;
         for _ in 0..limits.steps {
@@ -104,7 +104,14 @@ impl Problem<'_> {
     }
 
     /// How far to go, and the loss there; nothing when the objective cannot be lowered any more.
-    fn line_search(&self, columns: &[Column], w: &[f64], z: &[f64], step: &[f64], value: f64) -> Option<(f64, f64)> {
+    fn line_search(
+        &self,
+        columns: &[Coordinate],
+        w: &[f64],
+        z: &[f64],
+        step: &[f64],
+        value: f64,
+    ) -> Option<(f64, f64)> {
         let norm = |t: f64| columns.iter().map(|c| (w[c.id] + t * c.change).abs() - w[c.id].abs()).sum::<f64>();
         let slope = columns.iter().map(|c| c.gradient * c.change).sum::<f64>() + norm(1.0);
         if slope.is_nan() || slope >= 0.0 {
@@ -123,22 +130,22 @@ impl Problem<'_> {
 }
 
 /// The quadratic model of the loss, on the columns that matter.
-struct Model {
+struct QuadraticModel {
     /// Second derivative of each row times the change of its margin so far.
     bent: Vec<f64>,
-    columns: Vec<Column>,
+    columns: Vec<Coordinate>,
 }
 
-struct Column {
+struct Coordinate {
     id: usize,
     gradient: f64,
     curvature: f64,
     change: f64,
 }
 
-impl Model {
+impl QuadraticModel {
     /// Finds the columns that are in use or violate optimality; returns the sum of the violations.
-    fn start(&mut self, problem: &Problem<'_>, w: &[f64], first: &[f64], second: &[f64]) -> f64 {
+    fn start(&mut self, problem: &L1Problem<'_>, w: &[f64], first: &[f64], second: &[f64]) -> f64 {
         self.bent.fill(0.0);
         self.columns.clear();
         let mut sum = 0.0;
@@ -148,14 +155,14 @@ impl Model {
             sum += violation;
             if *w != 0.0 || violation > 0.0 {
                 let curvature = problem.column(id).map(|(i, x)| x * x * second[i]).sum::<f64>() + LEAST_CURVATURE;
-                self.columns.push(Column { id, gradient, curvature, change: 0.0 });
+                self.columns.push(Coordinate { id, gradient, curvature, change: 0.0 });
             }
         }
         sum
     }
 
     /// Coordinate descent until the violations are at most `enough`.
-    fn solve(&mut self, problem: &Problem<'_>, w: &[f64], second: &[f64], enough: f64) {
+    fn solve(&mut self, problem: &L1Problem<'_>, w: &[f64], second: &[f64], enough: f64) {
         for _ in 0..MOST_PASSES {
             let mut sum = 0.0;
             for column in &mut self.columns {
@@ -209,9 +216,9 @@ mod tests {
     }
 
     impl Owned {
-        fn problem(&self) -> Problem<'_> {
+        fn problem(&self) -> L1Problem<'_> {
             let Owned { ptr, rows, values, positive, costs } = self;
-            Problem { ptr, rows, values, positive, costs }
+            L1Problem { ptr, rows, values, positive, costs }
         }
 
         fn objective(&self, w: &[f64]) -> f64 {
@@ -236,7 +243,7 @@ mod tests {
         owned
     }
 
-    const EXACT: Limits = Limits { steps: 500, tolerance: 1e-9 };
+    const EXACT: L1Limits = L1Limits { steps: 500, tolerance: 1e-9 };
 
     proptest! {
         #[test]
@@ -277,7 +284,7 @@ mod tests {
             steps in 0usize..4,
         ) {
             let owned = owned(&columns, positive, vec![1.0; 8]);
-            let w = owned.problem().solve(Limits { steps, tolerance: 0.0 });
+            let w = owned.problem().solve(L1Limits { steps, tolerance: 0.0 });
             prop_assert!(w.iter().all(|w| w.is_finite()));
             prop_assert!(owned.objective(&w) <= owned.objective(&vec![0.0; w.len()]) + 1e-9);
         }

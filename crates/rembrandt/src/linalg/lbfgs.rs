@@ -17,7 +17,7 @@ const OVERSHOOT: f64 = 0.4;
 
 /// When to stop.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
+pub(crate) struct LbfgsLimits {
     /// Evaluations at most.
     pub evaluations: usize,
     /// A row is done when the norm of its gradient is below this fraction of what it was at the start.
@@ -28,14 +28,14 @@ pub(crate) struct Limits {
 
 /// How it went.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Outcome {
+pub(crate) struct LbfgsOutcome {
     /// Evaluations that the row that took longest needed.
     pub evaluations: usize,
     /// Rows that were not done.
     pub unfinished: usize,
 }
 
-/// What is known of each row that is not done; row i of every matrix belongs to row `ids[i]` of the variable.
+/// The state of each row that is not done; row i of every matrix belongs to row `ids[i]` of the variable.
 struct State {
     ids: Vec<usize>,
     x: Matrix,
@@ -64,9 +64,9 @@ struct Pair {
 /// variable at row i of `x`.
 pub(crate) fn minimize(
     x: &mut Matrix,
-    limits: Limits,
+    limits: LbfgsLimits,
     mut gradient: impl FnMut(&[usize], &Matrix, &mut Matrix) -> Result<()>,
-) -> Result<Outcome> {
+) -> Result<LbfgsOutcome> {
     let (rows, cols) = (x.rows(), x.cols());
     let mut state = State {
         ids: (0..rows).collect(),
@@ -109,7 +109,7 @@ pub(crate) fn minimize(
     for (i, id) in state.ids.iter().enumerate() {
         x.row_mut(*id).copy_from_slice(state.x.row(i));
     }
-    Ok(Outcome { evaluations, unfinished: state.ids.len() })
+    Ok(LbfgsOutcome { evaluations, unfinished: state.ids.len() })
 }
 
 impl State {
@@ -176,7 +176,7 @@ impl State {
     }
 
     /// Writes the rows that are done to the result and forgets them.
-    fn retire(&mut self, x: &mut Matrix, limits: Limits) {
+    fn retire(&mut self, x: &mut Matrix, limits: LbfgsLimits) {
         let now = dots(&self.gradient, &self.gradient, limits.tied);
         let target = limits.tolerance * limits.tolerance;
         let going: Vec<bool> = now
@@ -262,7 +262,7 @@ mod tests {
     fn every_row_finds_its_minimum_apart_and_tied() {
         for tied in [false, true] {
             let mut x = Matrix::zeros(7, 5);
-            let limits = Limits { evaluations: 300, tolerance: 1e-5, tied };
+            let limits = LbfgsLimits { evaluations: 300, tolerance: 1e-5, tied };
             let outcome = minimize(&mut x, limits, gradient).unwrap();
             assert_eq!(outcome.unfinished, 0, "{outcome:?}");
             for i in 0..7 {
@@ -276,8 +276,8 @@ mod tests {
     #[test]
     fn a_minimum_stays_where_it_is() {
         let mut x = Matrix::from_fn(1, 5, |_, j| j as f32);
-        let limits = Limits { evaluations: 10, tolerance: 1e-3, tied: false };
-        assert_eq!(minimize(&mut x, limits, gradient).unwrap(), Outcome { evaluations: 1, unfinished: 0 });
+        let limits = LbfgsLimits { evaluations: 10, tolerance: 1e-3, tied: false };
+        assert_eq!(minimize(&mut x, limits, gradient).unwrap(), LbfgsOutcome { evaluations: 1, unfinished: 0 });
         assert_eq!(x.row(0), [0.0, 1.0, 2.0, 3.0, 4.0]);
         assert_eq!(minimize(&mut Matrix::zeros(0, 5), limits, gradient).unwrap().unfinished, 0);
     }

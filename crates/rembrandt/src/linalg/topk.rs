@@ -43,7 +43,7 @@ pub fn rank_candidates(candidates: impl IntoIterator<Item = (u32, f32)>, top: us
 pub(crate) struct TopK {
     top: usize,
     keys: Vec<u64>,
-    /// What a candidate must exceed once `top` better ones are known.
+    /// The bar that a candidate must exceed once `top` better ones are known.
     bar: Option<u64>,
 }
 

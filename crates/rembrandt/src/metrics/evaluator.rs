@@ -5,11 +5,11 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::bootstrap::{Weights, interval};
-use super::tally::{Applicable, Row, Sums, Tally};
+use super::tally::{Applicable, ExampleTally, Sums, Tally};
 use super::{Bootstrap, Intervals, Propensities, Propensity, RANKS, Scores, ndcg_at, precision_at, recall_at};
 use crate::{Error, Result};
 
-/// What to compute, beyond what follows from the examples.
+/// Settings of an evaluation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Settings {
@@ -22,7 +22,7 @@ pub struct Settings {
     pub bootstrap: Option<Bootstrap>,
 }
 
-/// What is true of an example and what was predicted.
+/// The truth about an example, and a prediction for it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Example<'a> {
     /// The true labels, ascending and distinct. They may lie beyond the labels of the model.
@@ -195,7 +195,7 @@ impl Evaluator {
         }
     }
 
-    fn row<'a>(&self, example: &Example<'a>) -> Row<'a> {
+    fn row<'a>(&self, example: &Example<'a>) -> ExampleTally<'a> {
         let &Example { truth, ranked, .. } = example;
         let positive = example.positive.unwrap_or_default();
         let worth = |f: &dyn Fn(&Propensities, usize) -> f64| {
@@ -214,7 +214,7 @@ impl Evaluator {
         };
         let probabilities = example.scores.filter(|_| self.settings.probabilities);
         let top = probabilities.and_then(|p| p.first()).zip(ranked.first());
-        Row {
+        ExampleTally {
             sums,
             top: top.map(|(p, label)| (f64::from(*p), truth.binary_search(label).is_ok())),
             decisions: example.positive.map(|positive| (truth, positive)),

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::{ECE_BINS, Scores};
 
-/// What one example adds, or many.
+/// The sums over one example, or many.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sums {
     pub weight: f64,
@@ -95,8 +95,8 @@ impl Labels {
     }
 }
 
-/// What the evaluator worked out about one example.
-pub(super) struct Row<'a> {
+/// The contribution of one example.
+pub(super) struct ExampleTally<'a> {
     pub sums: Sums,
     /// Probability of the first label, and whether it is true.
     pub top: Option<(f64, bool)>,
@@ -128,7 +128,7 @@ impl Tally {
         Tally { sums: Sums::default(), bins: Default::default(), labels: labels.map(Labels::new) }
     }
 
-    pub(super) fn add(&mut self, row: &Row<'_>, weight: u32) {
+    pub(super) fn add(&mut self, row: &ExampleTally<'_>, weight: u32) {
         self.sums.add(&row.sums, weight.into());
         if let Some((probability, right)) = row.top {
             let bin = &mut self.bins[((probability * ECE_BINS as f64) as usize).min(ECE_BINS - 1)];

@@ -37,7 +37,7 @@ pub fn best_f1_thresholds(probabilities: CsrRef<'_>, prior: &[f64]) -> Result<Ve
     if let Some(label) = prior.iter().position(|p| !(0.0..=1.0).contains(p)) {
         return Err(Error::parameter("prior", format!("label {label} has {}, which is not a share", prior[label])));
     }
-    let columns = Columns::new(probabilities, prior.len(), |_, _| false)?;
+    let columns = PredictionsByLabel::new(probabilities, prior.len(), |_, _| false)?;
     let n = probabilities.rows() as f64;
     Ok(columns.best(|label, gathered| gathered.probability / (n * prior[label] + gathered.count)))
 }
@@ -72,7 +72,8 @@ pub fn best_f1_thresholds_on(probabilities: CsrRef<'_>, truth: CsrRef<'_>, c: us
     let mut actual = vec![0f64; c];
     // A true label beyond c has no threshold to choose.
     truth.columns().iter().filter(|label| (**label as usize) < c).for_each(|label| actual[*label as usize] += 1.0);
-    let columns = Columns::new(probabilities, c, |row, label| truth.row(row).0.binary_search(&label).is_ok())?;
+    let columns =
+        PredictionsByLabel::new(probabilities, c, |row, label| truth.row(row).0.binary_search(&label).is_ok())?;
     Ok(columns.best(|label, gathered| gathered.hits / (actual[label] + gathered.count)))
 }
 
@@ -94,7 +95,7 @@ pub fn predicted_positive(labels: &[u32], probabilities: &[f32], thresholds: &[f
     positive
 }
 
-/// What a prefix of examples holds.
+/// The counts of a prefix of examples.
 #[derive(Default)]
 struct Gathered {
     count: f64,
@@ -103,13 +104,13 @@ struct Gathered {
 }
 
 /// The probabilities of each label, and whether it is true there.
-struct Columns {
+struct PredictionsByLabel {
     ptr: Vec<usize>,
     entries: Vec<(f32, bool)>,
 }
 
-impl Columns {
-    fn new(rows: CsrRef<'_>, c: usize, is_true: impl Fn(usize, u32) -> bool) -> Result<Columns> {
+impl PredictionsByLabel {
+    fn new(rows: CsrRef<'_>, c: usize, is_true: impl Fn(usize, u32) -> bool) -> Result<PredictionsByLabel> {
         let mut ptr = vec![0; c + 1];
         for label in rows.columns() {
             let Some(count) = ptr.get_mut(*label as usize + 1) else {
@@ -132,7 +133,7 @@ impl Columns {
                 next[label] += 1;
             }
         }
-        Ok(Columns { ptr, entries })
+        Ok(PredictionsByLabel { ptr, entries })
     }
 
     /// The probability that ends the prefix with the largest value, for each label.

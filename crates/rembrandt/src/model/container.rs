@@ -36,12 +36,12 @@ const BLOCKS: &str = "xxh3 of xxh3 of 1 MB blocks";
 const BLOCK: usize = 1 << 20;
 
 /// A kind of file in this container.
-pub(super) struct Format {
+pub(super) struct FileKind {
     /// Kept under `format` in the metadata.
     pub name: &'static str,
     /// The newest version that this program knows.
     pub version: u32,
-    /// What a file of another kind is told.
+    /// The message for a file of another kind.
     pub foreign: &'static str,
     /// Whether tensors are hashed in blocks.
     pub blocks: bool,
@@ -62,7 +62,7 @@ pub(super) struct Tensor<'a> {
 /// whose readers understand all of it.
 pub(super) fn write(
     path: &Path,
-    format: &Format,
+    format: &FileKind,
     version: u32,
     tensors: &[Tensor<'_>],
     mut metadata: BTreeMap<String, String>,
@@ -105,7 +105,7 @@ pub(super) fn json_text(value: &impl serde::Serialize) -> String {
 }
 
 /// Whether a file begins like one of this format, even if it was cut short: opening it will then say so.
-pub(super) fn begins(path: &Path, bytes: &[u8], format: &Format) -> bool {
+pub(super) fn begins(path: &Path, bytes: &[u8], format: &FileKind) -> bool {
     if let Ok(file) = Container::parse(path, bytes, format) {
         return file.text("format") == Some(format.name);
     }
@@ -127,7 +127,7 @@ pub(super) struct Container<'a> {
 
 impl<'a> Container<'a> {
     /// Opens a file of the given format, and checks version and checksums.
-    pub fn open(path: &'a Path, bytes: &'a [u8], format: &Format) -> Result<Container<'a>> {
+    pub fn open(path: &'a Path, bytes: &'a [u8], format: &FileKind) -> Result<Container<'a>> {
         let file = Container::parse(path, bytes, format)?;
         if file.text("format") != Some(format.name) {
             return Err(Error::file(path, format.foreign));
@@ -146,7 +146,7 @@ impl<'a> Container<'a> {
     }
 
     /// Finds the tensors and the metadata in the bytes of a file. Only their arrangement is checked.
-    fn parse(path: &'a Path, bytes: &'a [u8], format: &Format) -> Result<Container<'a>> {
+    fn parse(path: &'a Path, bytes: &'a [u8], format: &FileKind) -> Result<Container<'a>> {
         // Whatever begins like a safetensors header was one once.
         let familiar = bytes.get(8) == Some(&b'{') && bytes[..8].ends_with(&[0, 0, 0]);
         let (length, header) = SafeTensors::read_metadata(bytes).map_err(|e| match e {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::names::Names;
+use super::names::ModelNames;
 use crate::data::Dataset;
 use crate::data::featurizer::{Featurizer, SparseTransform};
 use crate::linalg::matrix::Matrix;
@@ -29,11 +29,11 @@ pub enum Preprocessing {
 
 impl Preprocessing {
     /// The names of features that a model must keep: those of the data, unless the featurizer has them.
-    fn feature_names(&self, data: &Dataset) -> Option<Names> {
+    fn feature_names(&self, data: &Dataset) -> Option<ModelNames> {
         match self {
             Preprocessing::Text(featurizer) if featurizer.params().hashing.is_some() => None,
-            Preprocessing::Text(featurizer) => Some(Names::from_iter(featurizer.names())),
-            _ => data.feature_names().map(|names| Names::from_iter(names.iter())),
+            Preprocessing::Text(featurizer) => Some(ModelNames::from_iter(featurizer.names())),
+            _ => data.feature_names().map(|names| ModelNames::from_iter(names.iter())),
         }
     }
 }
@@ -75,9 +75,9 @@ pub(crate) struct Contents {
     pub stats: TrainingStats,
     /// Weights of labels added after training, the constant last.
     pub added_weights: Matrix,
-    pub label_names: Option<Names>,
+    pub label_names: Option<ModelNames>,
     /// Those of the featurizer for text models.
-    pub feature_names: Option<Names>,
+    pub feature_names: Option<ModelNames>,
     /// How the model was made, and how that went.
     pub params: Value,
     pub report: Value,
@@ -107,7 +107,7 @@ impl Contents {
                 words: [Side::X, Side::Y].map(|side| data.has_words(side)),
             },
             added_weights: Matrix::zeros(0, 1),
-            label_names: data.label_names().map(|names| Names::from_iter(names.iter())),
+            label_names: data.label_names().map(|names| ModelNames::from_iter(names.iter())),
             feature_names,
             params: Value::Null,
             report: Value::Null,
@@ -186,7 +186,7 @@ impl Contents {
             return Err(Error::Data("the large matrices of a model must all have the same precision".into()));
         }
         let covariance = &self.stats.covariance;
-        let named = |names: &Option<Names>, count: usize| names.as_ref().is_none_or(|names| names.len() == count);
+        let named = |names: &Option<ModelNames>, count: usize| names.as_ref().is_none_or(|names| names.len() == count);
         let checks = [
             ("projection", self.projection.cols() == k),
             ("intercept", self.intercept.len() == k),

@@ -22,15 +22,15 @@ use std::path::Path;
 
 use safetensors::Dtype;
 
-use super::container::{self, Container, Format, HEADER_LIMIT, Tensor, damaged};
+use super::container::{self, Container, FileKind, HEADER_LIMIT, Tensor, damaged};
 use super::names;
 use crate::data::RowScale;
 use crate::io::mmap;
 use crate::{Embedding, Rembrandt, Result};
 
 /// Files say the oldest version that knows all that is in them.
-const FORMAT: Format =
-    Format { name: "rembrandt-embedding", version: 2, foreign: "is not an embedding file", blocks: false };
+const FORMAT: FileKind =
+    FileKind { name: "rembrandt-embedding", version: 2, foreign: "is not an embedding file", blocks: false };
 
 /// An embedding with all that is needed to use and to reproduce it.
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ pub struct EmbeddingFile {
     pub embedding: Embedding,
     /// How it was made.
     pub params: Rembrandt,
-    /// What each row of features was divided by, and must be before the projection applies to it.
+    /// The divisor of each row of features, to be applied before the projection.
     pub row_scale: RowScale,
     /// Names of the labels, by id.
     pub label_names: Option<Vec<String>>,

@@ -37,7 +37,7 @@ pub struct Explanation {
     pub log_odds: f64,
     /// The log-odds of an example without features or, if not `exact`, what the contributions leave.
     pub base: f64,
-    /// What each view adds to the log-odds, with a [ranker](crate::score::ranker); empty without.
+    /// The share of each view in the log-odds, with a [ranker](crate::score::ranker); empty without.
     pub views: Vec<(&'static str, f64)>,
     /// Contributions of the features; the largest, of either sign, first.
     pub contributions: Vec<Contribution>,
@@ -45,14 +45,14 @@ pub struct Explanation {
     pub exact: bool,
 }
 
-/// What a feature adds to the log-odds of a label.
+/// The share of a feature in the log-odds of a label.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Contribution {
     /// The feature.
     pub feature: u32,
     /// Its value in the example, after preprocessing.
     pub value: f32,
-    /// What it adds to the log-odds.
+    /// Its share in the log-odds.
     pub log_odds: f64,
 }
 
@@ -163,7 +163,7 @@ impl Model {
         let [constant, one_vs_rest, association, embedding, name, log_count] = ranker.combination.shares(&views);
         let told = Views::NAMES.into_iter().zip([one_vs_rest, association, embedding, name, log_count]).collect();
         let dot = |row: &[f32]| row.iter().zip(&*e).map(|(p, e)| f64::from(*p) * f64::from(*e)).sum::<f64>();
-        // What a view adds for each unit of what features add up to in it.
+        // The share of a view for each unit of its sum over the features.
         let unit = |share: f64, sum: f32| if sum == 0.0 { 0.0 } else { share / f64::from(sum) };
         let (mut plain, mut damped) = (Vec::new(), Vec::new());
         unit_values(x.row(0), |value| value, &mut plain);

@@ -30,7 +30,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::container::Format;
+use super::container::FileKind;
 use super::contents::{Contents, Preprocessing};
 use crate::data::featurizer::FeaturizerParams;
 use crate::linalg::table::Precision;
@@ -39,8 +39,8 @@ use crate::score::ranker::{Combination, Proposals, Ranker};
 use crate::tree::TreeMethod;
 
 /// Files say the oldest version that knows all that is in them.
-pub(super) const FORMAT: Format =
-    Format { name: "rembrandt-model", version: 5, foreign: "is not a model", blocks: true };
+pub(super) const FORMAT: FileKind =
+    FileKind { name: "rembrandt-model", version: 5, foreign: "is not a model", blocks: true };
 
 /// The head of a model; its numbers lie in tensors.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -55,7 +55,7 @@ pub use evaluate::{Evaluation, EvaluationOptions};
 pub use explain::{Contribution, Explanation};
 pub use export::Export;
 pub use input::{Batch, InputOptions};
-pub use names::Names;
+pub use names::ModelNames;
 pub use neighbors::Neighbor;
 pub use predict::{PredictOptions, Prediction, Predictions, Predictor, Threshold};
 
@@ -230,12 +230,12 @@ impl Model {
     }
 
     /// Names of the labels, by id.
-    pub fn label_names(&self) -> Option<&Names> {
+    pub fn label_names(&self) -> Option<&ModelNames> {
         self.contents.label_names.as_ref()
     }
 
     /// Names of the features, by id; those of the featurizer for text models.
-    pub fn feature_names(&self) -> Option<&Names> {
+    pub fn feature_names(&self) -> Option<&ModelNames> {
         self.contents.feature_names.as_ref()
     }
 

@@ -11,34 +11,34 @@ const SUGGESTIONS: usize = 3;
 
 /// Names by id, in one piece of text: quick to read from a file, even when there are millions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Names {
+pub struct ModelNames {
     /// One name per line, each line with its end.
     text: String,
     /// Where each name ends.
     ends: Vec<usize>,
 }
 
-impl<T: AsRef<str>> FromIterator<T> for Names {
-    fn from_iter<I: IntoIterator<Item = T>>(names: I) -> Names {
-        let mut all = Names::default();
+impl<T: AsRef<str>> FromIterator<T> for ModelNames {
+    fn from_iter<I: IntoIterator<Item = T>>(names: I) -> ModelNames {
+        let mut all = ModelNames::default();
         names.into_iter().for_each(|name| all.push(name.as_ref()));
         all
     }
 }
 
-impl Names {
-    fn new(text: String) -> Names {
+impl ModelNames {
+    fn new(text: String) -> ModelNames {
         let ends = line_ends(text.as_bytes());
-        Names { text, ends }
+        ModelNames { text, ends }
     }
 
     /// Reads the names that a file may have.
-    pub(super) fn read(file: &Container<'_>, key: &str, count: usize) -> Result<Option<Names>> {
+    pub(super) fn read(file: &Container<'_>, key: &str, count: usize) -> Result<Option<ModelNames>> {
         let Some((_, bytes)) = file.tensor(key, Dtype::U8) else { return Ok(None) };
         let Ok(text) = std::str::from_utf8(bytes) else {
             return Err(damaged(file.path, &format!("its {key} are not text")));
         };
-        let names = Names::new(text.to_owned());
+        let names = ModelNames::new(text.to_owned());
         if names.len() != count || names.text.len() != names.ends.last().map_or(0, |end| end + 1) {
             return Err(damaged(file.path, &format!("it has {} {key} for {count}", names.len())));
         }
@@ -181,8 +181,8 @@ mod tests {
     #[test]
     fn names_are_lines() {
         for list in [vec![], vec![""], vec!["a", "", "ü b"]] {
-            let names = Names::from_iter(list.iter());
-            assert_eq!(Names::new(names.text.clone()), names);
+            let names = ModelNames::from_iter(list.iter());
+            assert_eq!(ModelNames::new(names.text.clone()), names);
             assert_eq!(names.iter().collect::<Vec<_>>(), list);
             assert_eq!((names.len(), names.is_empty()), (list.len(), list.is_empty()));
         }

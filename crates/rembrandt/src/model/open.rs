@@ -11,7 +11,7 @@ use super::Model;
 use super::container::{self, Container, damaged};
 use super::contents::{Contents, Preprocessing, TrainingStats, finite};
 use super::layout::{Description, FORMAT, HeadDescription, PreprocessingDescription, RankerDescription};
-use super::names::Names;
+use super::names::ModelNames;
 use crate::data::featurizer::{Featurizer, FeaturizerParts, SparseTransform, Weighting};
 use crate::io::mmap;
 use crate::linalg::buffer::Buffer;
@@ -31,7 +31,7 @@ impl Model {
         let path = path.as_ref();
         let map = Arc::new(mmap::map_whole(path)?);
         let container = Container::open(path, &map, &FORMAT)?;
-        let file = File { container: &container, map: &map };
+        let file = ModelFile { container: &container, map: &map };
         let contents = file.contents()?;
         Ok(Model::from_checked(contents))
     }
@@ -44,12 +44,12 @@ impl Model {
 }
 
 /// A model file with its parts.
-struct File<'a> {
+struct ModelFile<'a> {
     container: &'a Container<'a>,
     map: &'a Arc<Mmap>,
 }
 
-impl File<'_> {
+impl ModelFile<'_> {
     fn damaged(&self, what: &str) -> Error {
         damaged(self.container.path, what)
     }
@@ -97,7 +97,7 @@ impl File<'_> {
         if squares != (k, k, added, k + 1) {
             return Err(self.contradiction());
         }
-        let feature_names = Names::read(file, "feature_names", d)?;
+        let feature_names = ModelNames::read(file, "feature_names", d)?;
         let contents = Contents {
             preprocessing: self.preprocessing(&description.preprocessing, feature_names.as_ref(), d)?,
             labels,
@@ -117,7 +117,7 @@ impl File<'_> {
                 words: description.words,
             },
             added_weights,
-            label_names: Names::read(file, "label_names", c)?,
+            label_names: ModelNames::read(file, "label_names", c)?,
             feature_names,
             params: file.json("params")?,
             report: file.json("report")?,
@@ -222,7 +222,7 @@ impl File<'_> {
     fn preprocessing(
         &self,
         description: &PreprocessingDescription,
-        names: Option<&Names>,
+        names: Option<&ModelNames>,
         d: usize,
     ) -> Result<Preprocessing> {
         let idf = || match self.container.locate("idf", Dtype::F32) {
@@ -261,7 +261,7 @@ impl Stored32<'_> {
     }
 }
 
-impl tree::Source for Stored32<'_> {
+impl tree::ArraySource for Stored32<'_> {
     fn has(&self, name: &'static str) -> bool {
         [Dtype::U32, Dtype::F32].into_iter().any(|dtype| self.0.locate(name, dtype).is_some())
     }

@@ -17,8 +17,8 @@ use crate::metrics::Propensities;
 use crate::model::contents::Contents;
 use crate::model::{Model, Preprocessing};
 use crate::score::head::{
-    Calibration, Decoder, Descent, Folds, Head, Inputs, Logistic, LogisticParams, LogisticReport, RandomFeatures,
-    RowSubset, Sampled, Targets, add_intercept, out_of_fold,
+    Calibration, Decoder, DescentParams, Folds, Head, Inputs, Logistic, LogisticParams, LogisticReport, RandomFeatures,
+    RowSubset, SampledParams, Targets, add_intercept, out_of_fold,
 };
 use crate::score::scorer::{add_least_squares, head_scores};
 use crate::{Embedding, Error, Result, Run};
@@ -50,16 +50,16 @@ impl TrainParams {
 
     /// These parameters with nothing left open.
     fn resolved(&self, data: &Dataset) -> TrainParams {
-        let (shape, loss, atoms) = (data.shape(), self.head.loss(), self.pursued(data));
-        let params = TrainParams { k: self.k.or(self.sensed(data)), ..self.with_defaults(shape) };
+        let (shape, loss, atoms) = (data.shape(), self.head.loss(), self.pursuit_atoms(data));
+        let params = TrainParams { k: self.k.or(self.sensing_k(data)), ..self.with_defaults(shape) };
         let sampled = params.sampled.filter(|_| params.features.is_none());
         TrainParams {
-            k: Some(params.first_k(shape)),
-            ridge: Some(params.first_ridge(shape)),
+            k: Some(params.resolved_k(shape)),
+            ridge: Some(params.resolved_ridge(shape)),
             atoms: params.atoms.or((atoms > 0).then_some(atoms)),
             logistic: LogisticParams { loss, ..params.logistic },
-            sampled: sampled.map(|sampled| Sampled { ridge: params.logistic.ridge, loss, ..sampled }),
-            descent: Descent { loss, ..params.descent },
+            sampled: sampled.map(|sampled| SampledParams { ridge: params.logistic.ridge, loss, ..sampled }),
+            descent: DescentParams { loss, ..params.descent },
             ..params
         }
     }
@@ -112,7 +112,7 @@ struct FittedHead {
 impl Fit<'_> {
     fn run(&self, preprocessing: Preprocessing, run: &mut Run<'_>) -> Result<Model> {
         let validated = run.checkpoint("validation", |run| validate(self.data, self.params, self.groups, run))?;
-        let Validated { calibrated, start, faithful } = validated;
+        let Validated { calibrated, start, calibration_holds } = validated;
         run.end_stage("validation");
         let (embedding, means, embedder) = self.embed(start, run)?;
         run.end_stage("embedding");
@@ -120,7 +120,7 @@ impl Fit<'_> {
         let mut h = self.data.gather_features(embedding.projection.view())?;
         add_intercept(&mut h, &embedding.intercept);
         let (mean, covariance) = moments(h.view());
-        let fitted = self.head(&embedding, means.as_ref(), &embedder, (h, calibrated, faithful), run)?;
+        let fitted = self.head(&embedding, means.as_ref(), &embedder, (h, calibrated, calibration_holds), run)?;
         let FittedHead { head, report, calibrated } = fitted;
         run.end_stage("head");
 
@@ -160,11 +160,11 @@ impl Fit<'_> {
         embedding: &Embedding,
         means: Option<&Means>,
         embedder: &Embedder,
-        (h, mut calibrated, faithful): (Matrix, Calibrated, bool),
+        (h, mut calibrated, calibration_holds): (Matrix, Calibrated, bool),
         run: &mut Run<'_>,
     ) -> Result<FittedHead> {
         let (params, shape) = (self.params, self.data.shape());
-        let decoder = Decoder { labels: &embedding.labels, means, atoms: params.pursued(self.data) };
+        let decoder = Decoder { labels: &embedding.labels, means, atoms: params.pursuit_atoms(self.data) };
         if params.head == HeadKind::LeastSquares {
             return Ok(FittedHead { head: decoder.head(), report: None, calibrated });
         }
@@ -175,7 +175,7 @@ impl Fit<'_> {
         let features = params.features.map(|f| RandomFeatures::draw(&f, h.view())).transpose()?;
         let (labels, weights) = (self.data.labels()?, self.data.weights()?);
         let targets = self.targets(&labels, weights.as_deref());
-        let (mut model, report) = if faithful || params.folds == 0 {
+        let (mut model, report) = if calibration_holds || params.folds == 0 {
             let inputs = Inputs::new(h.view(), features.as_ref());
             params.fit_head(None, inputs, targets, run)?
         } else {

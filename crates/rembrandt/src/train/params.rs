@@ -6,7 +6,7 @@ use super::validation::{MOST_EXAMPLES, MOST_HELD_OUT, MOST_SCORES};
 use crate::data::{Dataset, Examples, Shape, Side};
 use crate::embed::{Embedder, Method};
 use crate::metrics::Propensity;
-use crate::score::head::{Descent, FeatureParams, Kernel, LogisticParams, Loss, Sampled};
+use crate::score::head::{DescentParams, FeatureParams, Kernel, LogisticParams, Loss, SampledParams};
 use crate::{Error, Rembrandt, Result};
 
 /// Dimensions, where nobody says how many.
@@ -47,11 +47,11 @@ impl HeadKind {
         let kind = if single { HeadKind::Softmax } else { HeadKind::Independent };
         let shape = data.shape();
         let params = TrainParams::new(kind).with_defaults(shape);
-        let seconds = params.head_work(shape, params.first_k(shape), None) / SPEED;
+        let seconds = params.head_work(shape, params.resolved_k(shape), None) / SPEED;
         Ok(if seconds < OUT_OF_REACH { kind } else { HeadKind::LeastSquares })
     }
 
-    /// What the probabilities of its labels are like.
+    /// The kind of probabilities of its labels.
     pub fn loss(self) -> Loss {
         if self == HeadKind::Softmax { Loss::Softmax } else { Loss::Independent }
     }
@@ -77,9 +77,9 @@ pub struct TrainParams {
     /// How the head is trained on h itself, with the ridge above, by looking at some of the labels at a time; absent: at
     /// all of them, unless the examples and labels are so many that this would take ten minutes or more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sampled: Option<Sampled>,
+    pub sampled: Option<SampledParams>,
     /// How the head is trained on random features.
-    pub descent: Descent,
+    pub descent: DescentParams,
     /// Labels that the pursuit of [`Method::CsOmp`] takes at most; absent: as many as a mean example has; 0: there is no
     /// pursuit, and labels are ranked by the inner products of their rows with h.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -99,7 +99,7 @@ pub struct TrainParams {
     pub group_duplicates: bool,
     /// Rank as if every label had been given as often as it applies: those that tend to be forgotten move up.
     pub propensity: Option<Propensity>,
-    /// What a mistake on each label counts; absent: 1. For independent labels.
+    /// The cost of a mistake on each label; absent: 1. For independent labels.
     pub label_weights: Option<Vec<f32>>,
 }
 
@@ -127,7 +127,14 @@ impl TrainParams {
             embedding: Rembrandt { cg_steps: 7, ..Rembrandt::default() },
             logistic: LogisticParams { ridge: 16.0, ..LogisticParams::new(head.loss()) },
             sampled: None,
-            descent: Descent { loss: head.loss(), epochs, step, momentum: 0.5, shrink: 0.001, ..Descent::default() },
+            descent: DescentParams {
+                loss: head.loss(),
+                epochs,
+                step,
+                momentum: 0.5,
+                shrink: 0.001,
+                ..DescentParams::default()
+            },
             atoms: None,
             least_squares_weight: match head {
                 HeadKind::Independent => 4.0,
@@ -196,8 +203,8 @@ impl TrainParams {
         }
         match self.atoms {
             Some(_) if !pursuit => Err(Error::parameter("atoms", "is for cs-omp, the other methods pursue no labels")),
-            Some(atoms) if atoms > self.first_k(shape) && self.k.is_some() => {
-                let reason = format!("{atoms} labels cannot be told apart in {} dimensions", self.first_k(shape));
+            Some(atoms) if atoms > self.resolved_k(shape) && self.k.is_some() => {
+                let reason = format!("{atoms} labels cannot be told apart in {} dimensions", self.resolved_k(shape));
                 Err(Error::parameter("atoms", reason))
             }
             _ => Ok(()),
@@ -205,7 +212,7 @@ impl TrainParams {
     }
 
     /// Labels that a pursuit takes, 0 where there is none. It should take as many as there are.
-    pub(super) fn pursued(&self, data: &Dataset) -> usize {
+    pub(super) fn pursuit_atoms(&self, data: &Dataset) -> usize {
         let mean = data.nnz(Side::Y).div_ceil(data.shape().n.max(1) as u64).max(1) as usize;
         if self.method == Method::CsOmp { self.atoms.unwrap_or(mean) } else { 0 }
     }
@@ -214,7 +221,7 @@ impl TrainParams {
     pub fn memory(&self, data: &Dataset) -> u64 {
         let shape = data.shape();
         let (n, c) = (shape.n as f64, shape.c as f64);
-        let k = self.first_k(shape).min(self.most_k(shape)) as f64;
+        let k = self.resolved_k(shape).min(self.most_k(shape)) as f64;
         let width = k.max(self.features.map_or(0.0, |f| f.count as f64));
         let params = Rembrandt { k: k as usize, ..self.embedding.clone() };
         let embedding = Embedder::new(self.method, params).memory(shape) as f64;
@@ -245,16 +252,16 @@ impl TrainParams {
 
     /// These parameters, with labels to sample where all of them would take too long.
     pub(super) fn with_defaults(&self, shape: Shape) -> TrainParams {
-        let long = || self.head_work(shape, self.first_k(shape), None) / SPEED >= MOST_SECONDS;
+        let long = || self.head_work(shape, self.resolved_k(shape), None) / SPEED >= MOST_SECONDS;
         let sampled = match self.head {
             HeadKind::LeastSquares => None,
-            _ => self.sampled.or_else(|| long().then(|| Sampled::new(self.head.loss()))),
+            _ => self.sampled.or_else(|| long().then(|| SampledParams::new(self.head.loss()))),
         };
         TrainParams { sampled, ..self.clone() }
     }
 
-    /// The dimensions, where none are given as many as are usual.
-    pub(super) fn first_k(&self, shape: Shape) -> usize {
+    /// The dimensions: those given, or as many as are usual.
+    pub(super) fn resolved_k(&self, shape: Shape) -> usize {
         self.k.unwrap_or_else(|| FIRST_K.min(self.most_k(shape)).max(1))
     }
 
@@ -270,21 +277,22 @@ impl TrainParams {
 
     /// The dimensions that compressed sensing needs if none are given: a multiple of s·ln c for s labels on an example
     /// (Hsu et al. 2009). More would always be better, up to one for every label, and not be compressed sensing any more.
-    pub(super) fn sensed(&self, data: &Dataset) -> Option<usize> {
+    pub(super) fn sensing_k(&self, data: &Dataset) -> Option<usize> {
         let shape = data.shape();
         let labels = data.nnz(Side::Y) as f64 / shape.n.max(1) as f64;
         let needed = (MEASUREMENTS * labels * (shape.c as f64).ln()).ceil().max(1.0) as usize;
-        (self.method == Method::CsOmp).then(|| needed.max(self.pursued(data)).min(self.most_k(shape)))
+        (self.method == Method::CsOmp).then(|| needed.max(self.pursuit_atoms(data)).min(self.most_k(shape)))
     }
 
-    /// The relative ridge.
-    pub(super) fn first_ridge(&self, shape: Shape) -> f64 {
+    /// The relative ridge: the one given, or the usual one.
+    pub(super) fn resolved_ridge(&self, shape: Shape) -> f64 {
         self.ridge.unwrap_or(FIRST_RIDGE * shape.d as f64 / shape.n.max(1) as f64)
     }
 
     /// The embedding.
     pub(super) fn embedder(&self, shape: Shape) -> Embedder {
-        let params = Rembrandt { k: self.first_k(shape), ridge: self.first_ridge(shape), ..self.embedding.clone() };
+        let params =
+            Rembrandt { k: self.resolved_k(shape), ridge: self.resolved_ridge(shape), ..self.embedding.clone() };
         Embedder::new(self.method, params)
     }
 }

@@ -1,11 +1,11 @@
-//! What training promises.
+//! Promises of training.
 
 use super::{HeadKind, TrainParams, TrainReport};
 use crate::data::{Dataset, Rows, Shape};
 use crate::embed::Method;
 use crate::metrics::Propensity;
 use crate::model::{Model, Preprocessing};
-use crate::score::head::{FeatureParams, Head, Sampled};
+use crate::score::head::{FeatureParams, Head, SampledParams};
 use crate::{Error, Result, Run};
 
 pub(super) const D: usize = 60;
@@ -251,9 +251,9 @@ fn labels_are_sampled_where_all_of_them_would_take_too_long() {
     for head in [HeadKind::Softmax, HeadKind::Independent] {
         assert_eq!(sampled(head, 45_000, 4271), None);
         assert_eq!(sampled(head, 68_686, 24_565), None);
-        assert_eq!(sampled(head, 587_537, 23_573), Some(Sampled::new(head.loss())));
-        assert_eq!(sampled(head, 1_427_680, 54_515), Some(Sampled::new(head.loss())));
-        let own = Some(Sampled { labels: 3, ..Sampled::default() });
+        assert_eq!(sampled(head, 587_537, 23_573), Some(SampledParams::new(head.loss())));
+        assert_eq!(sampled(head, 1_427_680, 54_515), Some(SampledParams::new(head.loss())));
+        let own = Some(SampledParams { labels: 3, ..SampledParams::default() });
         let given = TrainParams { sampled: own, ..TrainParams::new(head) };
         assert_eq!(given.with_defaults(Shape { n: 10, d: 10, c: 10 }).sampled, own);
     }
@@ -265,11 +265,12 @@ fn heads_on_sampled_labels_are_trained_and_told_of() {
     let data = Dataset::from_rows(&rows(400, |_| 0), D, C).unwrap();
     for head in [HeadKind::Softmax, HeadKind::Independent] {
         let whole = TrainParams::new(head);
-        let sampled = TrainParams { sampled: Some(Sampled { labels: 4, ..Sampled::default() }), ..whole.clone() };
+        let sampled =
+            TrainParams { sampled: Some(SampledParams { labels: 4, ..SampledParams::default() }), ..whole.clone() };
         let (whole, sampled) = (fit(&whole, &data), fit(&sampled, &data));
         let found = chosen(&sampled).sampled.unwrap();
         assert_eq!((found.labels, found.loss, found.ridge), (4, head.loss(), chosen(&sampled).logistic.ridge));
-        // What does not sample says nothing of it.
+        // A training that does not sample says nothing of it.
         assert!(whole.params().get("sampled").is_none());
         let (whole, sampled) = (report(&whole), report(&sampled));
         assert!(sampled.head.is_none() && whole.head.is_some());

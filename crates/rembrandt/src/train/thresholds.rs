@@ -20,7 +20,7 @@ const ENOUGH: usize = 20;
 pub(super) fn of_scores(calibration: &Calibration, mut scores: Matrix, truth: CsrRef<'_>) -> Result<Vec<f32>> {
     let c = scores.cols();
     let mut probabilities = Csr::new(false);
-    // What is below the candidates of an example is not looked at, so no threshold may be so low that it would often
+    // Labels below the candidates of an example are not looked at, so no threshold may be so low that it would often
     // count. A few examples with very many likely labels must not lift it for all.
     let mut last = Vec::new();
     for i in 0..scores.rows() {

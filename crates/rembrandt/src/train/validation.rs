@@ -1,4 +1,4 @@
-//! [`validate`]: one division of the examples, which tells how good a head is, and calibrates it.
+//! [`validate`]: an embedding and a head on a part of the examples, measured and calibrated on held-out ones.
 //!
 //! The embedding and its projection are fitted to one part, the head to a second, and a third tells how good they are. So
 //! what tells has influenced nothing, and the head learns from examples that are as new to the projection as those it
@@ -35,27 +35,27 @@ const CROSS_PARTS: usize = 3;
 /// A head that is only looked at need not reach the optimum as closely as the one that is kept.
 const TOLERANCE: f64 = 0.05;
 
-/// What a division came to.
+/// The result of a division.
 pub(super) struct Validated {
     pub calibrated: Calibrated,
     /// The basis of a part of the examples, a good start for that of all; absent when nothing was divided.
     pub start: Option<Matrix>,
     /// Whether the head was trained on as large a part of the examples as the final one is. If not, it is weaker than
     /// that, and a calibration that suits it need not suit the final one.
-    pub faithful: bool,
+    pub calibration_holds: bool,
 }
 
 impl Store for Validated {
     fn store(&self, out: &mut Writer<'_>) -> io::Result<()> {
         let Calibrated { held_out, calibration, thresholds } = &self.calibrated;
-        (Json((held_out, calibration, self.faithful)), thresholds, &self.start).store(out)
+        (Json((held_out, calibration, self.calibration_holds)), thresholds, &self.start).store(out)
     }
 }
 
 impl Load for Validated {
     fn load(from: &mut Reader) -> io::Result<Validated> {
-        let (Json((held_out, calibration, faithful)), thresholds, start) = Load::load(from)?;
-        Ok(Validated { calibrated: Calibrated { held_out, calibration, thresholds }, start, faithful })
+        let (Json((held_out, calibration, calibration_holds)), thresholds, start) = Load::load(from)?;
+        Ok(Validated { calibrated: Calibrated { held_out, calibration, thresholds }, start, calibration_holds })
     }
 }
 
@@ -65,11 +65,11 @@ pub(super) fn validate(data: &Dataset, params: &TrainParams, groups: &[u32], run
     let shape = data.shape();
     if params.head != HeadKind::LeastSquares && params.folds > 0 && shape.n > MOST_EXAMPLES {
         let calibrated = Calibrated::identity(params.head.loss(), shape.c);
-        return Ok(Validated { calibrated, start: None, faithful: false });
+        return Ok(Validated { calibrated, start: None, calibration_holds: false });
     }
     for held_out in 0..PARTS {
         let division = Division::new(data, params, groups, held_out)?;
-        if !division.is_hollow() {
+        if !division.has_empty_part() {
             return division.validate(run);
         }
     }
@@ -78,15 +78,15 @@ pub(super) fn validate(data: &Dataset, params: &TrainParams, groups: &[u32], run
 }
 
 /// Examples with what a head needs of them.
-struct Part {
+struct Portion {
     data: Dataset,
     labels: Csr,
     weights: Option<Vec<f32>>,
 }
 
-impl Part {
-    fn new(data: Dataset) -> Result<Part> {
-        Ok(Part { labels: data.labels()?, weights: data.weights()?, data })
+impl Portion {
+    fn new(data: Dataset) -> Result<Portion> {
+        Ok(Portion { labels: data.labels()?, weights: data.weights()?, data })
     }
 }
 
@@ -94,13 +94,13 @@ impl Part {
 struct Division<'a> {
     params: &'a TrainParams,
     all: Shape,
-    /// What the embedding is fitted to.
+    /// The examples that the embedding is fitted to.
     fit: Dataset,
-    /// What the head is fitted to: the same examples, cross-fitted, when they are few.
-    head: Part,
+    /// The examples that the head is fitted to: the same examples, cross-fitted, when they are few.
+    head: Portion,
     /// The groups of the examples of both, when these are the same.
     crossed: Option<Vec<u32>>,
-    held_out: Part,
+    held_out: Portion,
     /// Labels that a pursuit takes.
     atoms: usize,
 }
@@ -133,15 +133,15 @@ impl<'a> Division<'a> {
             params,
             all: shape,
             fit: data.select(|i| sampled(i) && fitted(part(i)))?,
-            head: Part::new(data.select(|i| sampled(i) && heads(part(i)))?)?,
+            head: Portion::new(data.select(|i| sampled(i) && heads(part(i)))?)?,
             crossed: crossed.then(of_fit),
-            held_out: Part::new(data.select(|i| sampled(i) && part(i) == 0 && few.of(i) == 0)?)?,
-            atoms: params.pursued(data),
+            held_out: Portion::new(data.select(|i| sampled(i) && part(i) == 0 && few.of(i) == 0)?)?,
+            atoms: params.pursuit_atoms(data),
         })
     }
 
     /// Whether a part has no examples: few examples, or a group of near copies, may leave one empty.
-    fn is_hollow(&self) -> bool {
+    fn has_empty_part(&self) -> bool {
         [&self.fit, &self.head.data, &self.held_out.data].iter().any(|part| part.shape().n == 0)
     }
 
@@ -150,9 +150,9 @@ impl<'a> Division<'a> {
         let basis = run.checkpoint("basis", |run| embedder.find(None, &self.fit, run))?;
         let projected = run.within("projection", |run| self.project(&embedder, &basis, run))?;
         let scores = self.scores(&projected, run)?;
-        let Part { labels, weights, .. } = &self.held_out;
+        let Portion { labels, weights, .. } = &self.held_out;
         let calibrated = Calibrated::fit(self.params.head.loss(), scores, labels.view(), weights.as_deref())?;
-        Ok(Validated { calibrated, start: Some(basis), faithful: self.crossed.is_some() })
+        Ok(Validated { calibrated, start: Some(basis), calibration_holds: self.crossed.is_some() })
     }
 
     /// The parameters for the first part. The same real ridge is a larger share of fewer examples.
@@ -167,7 +167,7 @@ impl<'a> Division<'a> {
 
     fn project(&self, embedder: &Embedder, basis: &Matrix, run: &mut Run<'_>) -> Result<Projected> {
         let projected = embedder.project(&self.fit, basis, run)?;
-        let place = |part: &Part| -> Result<Matrix> {
+        let place = |part: &Portion| -> Result<Matrix> {
             let mut h = part.data.gather_features(projected.projection.view())?;
             add_intercept(&mut h, &projected.intercept);
             Ok(h)

@@ -11,7 +11,7 @@ use std::io;
 use serde::{Deserialize, Serialize};
 
 use super::lookup::Lookup;
-use super::{Array, Arrays, Source};
+use super::{Array, ArraySource, Arrays};
 use crate::io::checkpoint::{Load, Reader, Store, Writer};
 use crate::linalg::csr::Csr;
 
@@ -152,7 +152,7 @@ impl Routes {
     }
 
     /// From arrays, for `d` features. Checks everything: afterwards every example comes to a leaf.
-    pub fn from_arrays(source: &dyn Source, d: usize) -> Result<Routes, String> {
+    pub fn from_arrays(source: &dyn ArraySource, d: usize) -> Result<Routes, String> {
         let (roots, children) = (source.u32s("tree.roots")?, source.u32s("tree.children")?);
         let bias = source.f32s("tree.bias")?;
         check_children(&roots, &children)?;

@@ -16,7 +16,7 @@ pub(super) struct Lookup<'a> {
     /// asked for are not there, and a free slot says so at once.
     slots: Vec<u32>,
     shift: u32,
-    /// What the values are multiplied by.
+    /// The factor of the values.
     factor: f64,
 }
 
@@ -92,7 +92,7 @@ impl<'a> Lookup<'a> {
     }
 }
 
-/// What a row is multiplied by: one over its size, and 1 if it has none.
+/// The factor of a row: one over its size, and 1 if it has none.
 pub(super) fn factor(scale: RowScale, len: usize, values: Option<&[f32]>) -> f64 {
     let size = scale.size((0..len).map(|j| values.map_or(1.0, |v| v[j])));
     if size > 0.0 { size.recip() } else { 1.0 }

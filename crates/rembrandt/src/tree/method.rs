@@ -7,7 +7,7 @@ use super::fastxml::{FastXml, FastXmlParams};
 use super::label_tree::{LabelTree, LabelTreeParams, Memory};
 use super::lomtree::{LomTree, LomTreeParams};
 use super::lpsr::{Lpsr, LpsrParams};
-use super::{Arrays, Source, Wanted};
+use super::{ArraySource, Arrays, Wanted};
 use crate::data::{Dataset, Shape};
 use crate::{Result, Run};
 
@@ -52,7 +52,7 @@ pub enum Trees {
     LabelTree(LabelTree),
 }
 
-/// What [`Trees::rank_into`] keeps from example to example.
+/// Memory that [`Trees::rank_into`] keeps from example to example.
 #[derive(Debug, Default)]
 pub(crate) struct TreeMemory(Memory);
 
@@ -145,7 +145,7 @@ impl Trees {
     /// The trees that gave these arrays, for `size` (features, labels); or what is wrong with them.
     pub(crate) fn from_arrays(
         method: TreeMethod,
-        source: &dyn Source,
+        source: &dyn ArraySource,
         size: (usize, usize),
     ) -> std::result::Result<Trees, String> {
         Ok(match method {

@@ -71,7 +71,7 @@ pub enum Array<'a> {
 pub type Arrays<'a> = Vec<(&'static str, Array<'a>)>;
 
 /// Where the arrays of a classifier come from: a file, or memory.
-pub(crate) trait Source {
+pub(crate) trait ArraySource {
     /// Whether there is an array of this name, of whatever kind.
     fn has(&self, name: &'static str) -> bool;
     /// An array of ids, places or counts.
@@ -80,7 +80,7 @@ pub(crate) trait Source {
     fn f32s(&self, name: &'static str) -> Result<Vec<f32>, String>;
 }
 
-impl Source for Arrays<'_> {
+impl ArraySource for Arrays<'_> {
     fn has(&self, name: &'static str) -> bool {
         self.iter().any(|(found, _)| *found == name)
     }
@@ -101,7 +101,7 @@ impl Source for Arrays<'_> {
     }
 }
 
-/// What is said of an array that is not there.
+/// The message for an array that is not there.
 pub(crate) fn missing(name: &str) -> String {
     format!("tensor {name} is missing or of another kind")
 }

@@ -12,14 +12,14 @@ use crate::{Result, Run};
 /// How often progress is shown.
 const INTERVAL: Duration = Duration::from_millis(20);
 
-/// What tasks tell of their work.
+/// The progress of tasks, and whether to stop.
 #[derive(Default)]
-pub(super) struct Work {
+pub(super) struct TaskProgress {
     done: AtomicU64,
     stopped: AtomicBool,
 }
 
-impl Work {
+impl TaskProgress {
     /// So much more is done. Returns whether to go on.
     pub fn tick(&self, units: u64) -> bool {
         self.done.fetch_add(units, Ordering::Relaxed);
@@ -35,9 +35,9 @@ pub(super) fn each<T: Send>(
     count: usize,
     stage: &'static str,
     run: &mut Run<'_>,
-    task: impl Fn(usize, &Work) -> Option<T> + Sync,
+    task: impl Fn(usize, &TaskProgress) -> Option<T> + Sync,
 ) -> Result<Vec<T>> {
-    let work = Work::default();
+    let work = TaskProgress::default();
     let results: Vec<Mutex<Option<T>>> = (0..count).map(|_| Mutex::new(None)).collect();
     let mut outcome = Ok(());
     rayon::in_place_scope(|scope| {
@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn a_watch_stops_tasks_that_would_never_end() {
         let mut run = Run::watched(|p| p.done < 1000);
-        let endless = |_: usize, work: &Work| {
+        let endless = |_: usize, work: &TaskProgress| {
             while work.tick(1) {
                 std::thread::yield_now();
             }

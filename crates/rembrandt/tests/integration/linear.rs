@@ -60,7 +60,7 @@ fn ridge(x: &Mat<f64>, rho: f64, t: &Mat<f64>) -> Mat<f64> {
     a.llt(Side::Lower).unwrap().solve(x.transpose() * t)
 }
 
-/// What the method predicts for the training examples: E(h − h̄) + ȳ, or E·h without means.
+/// The predictions of the method for the training examples: E(h − h̄) + ȳ, or E·h without means.
 fn predictions((embedding, means): &(Embedding, Option<Means>), problem: &Problem) -> Mat<f64> {
     let h = &problem.x * dense(&embedding.projection);
     let shift = |j: usize| f64::from(embedding.intercept[j]) - means.as_ref().map_or(0.0, |m| f64::from(m.h[j]));
@@ -94,7 +94,7 @@ fn plst_is_its_definition() {
         let rho = lambda * centred.trace() / 30.0;
         assert!((fitted.0.report.rho / rho - 1.0).abs() < 1e-5);
         assert_alike(&predictions(&fitted, &problem), &expected(&problem, &svd.V().get(.., ..6).to_owned(), rho), 1e-4);
-        // What the report says of V is what V holds of what the features can tell.
+        // The share in the report is that of V in all that the features can tell.
         let held = captured(&oracle(&centred, &[rho; 30]), &fitted.0.labels);
         assert!((fitted.0.report.energy / held - 1.0).abs() < 1e-3);
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use rembrandt::data::{Dataset, Rows};
 use rembrandt::embed::{Embedder, Method, ProjectionParams, Solver};
 use rembrandt::model::{Model, Preprocessing};
-use rembrandt::score::head::{FeatureParams, Sampled};
+use rembrandt::score::head::{FeatureParams, SampledParams};
 use rembrandt::train::{HeadKind, RankerParams, TrainParams};
 use rembrandt::tree::{FastXmlParams, TreeParams};
 use rembrandt::{Checkpoints, EmbeddingFile, Error, Rembrandt, Result, Run};
@@ -242,7 +242,7 @@ fn small(head: HeadKind) -> TrainParams {
 
 #[test]
 fn a_training_on_sampled_labels_goes_on() {
-    let sampled = Sampled { labels: 4, epochs: 2, steps: 9, ..Sampled::new(HeadKind::Independent.loss()) };
+    let sampled = SampledParams { labels: 4, epochs: 2, steps: 9, ..SampledParams::new(HeadKind::Independent.loss()) };
     // No state of the head is more than a few steps old, so that so few of them lead to the end.
     train(small(HeadKind::Independent).with(|p| p.sampled = Some(sampled)), 25, 9);
 }

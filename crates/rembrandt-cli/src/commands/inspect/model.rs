@@ -1,10 +1,10 @@
-//! What is in a model file.
+//! The account of a model file.
 
 use indicatif::BinaryBytes;
 use rembrandt::data::featurizer::{FeaturizerParams, Weighting};
 use rembrandt::embed::Method;
 use rembrandt::linalg::table::Precision;
-use rembrandt::model::{Model, Names, Preprocessing};
+use rembrandt::model::{Model, ModelNames, Preprocessing};
 use rembrandt::score::head::{Head, Loss};
 use rembrandt::train::{RankerReport, TrainParams, TrainReport};
 use serde::Deserialize;
@@ -133,7 +133,7 @@ fn probabilities(model: &Model) -> String {
     }
 }
 
-/// What the model reads, and what becomes of it first.
+/// The input of the model, and its preprocessing.
 fn input(preprocessing: &Preprocessing) -> String {
     match preprocessing {
         Preprocessing::AsIs => "sparse rows as they are".to_owned(),
@@ -162,6 +162,6 @@ fn texts(params: &FeaturizerParams, texts: u64) -> String {
     rules.join(", ")
 }
 
-fn names(names: Option<&Names>) -> String {
+fn names(names: Option<&ModelNames>) -> String {
     names.map_or_else(|| "none".to_owned(), |names| listed(names.iter().take(HEAD + 1)))
 }

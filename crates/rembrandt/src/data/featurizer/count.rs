@@ -48,7 +48,7 @@ pub(super) fn idf(n: u64, df: u64) -> f32 {
 pub struct FeatureCounts {
     params: FeaturizerParams,
     n: u64,
-    table: Table,
+    table: TermCounts,
     /// Texts that each number of a hash stands for occurs in.
     hashed: Vec<u32>,
     limit: usize,
@@ -66,7 +66,7 @@ impl FeatureCounts {
             Some(hashing) if params.weighting == Weighting::TfIdf => vec![0; 1 << hashing.bits],
             _ => Vec::new(),
         };
-        Ok(FeatureCounts { params, n: 0, table: Table::default(), hashed, limit: NAMES, undercount: 0 })
+        Ok(FeatureCounts { params, n: 0, table: TermCounts::default(), hashed, limit: NAMES, undercount: 0 })
     }
 
     /// Changes the number of distinct names above which the rarest are dropped, 2²⁴ otherwise.
@@ -90,13 +90,13 @@ impl FeatureCounts {
         for some in texts.chunks(TEXTS_PER_TASK * 64) {
             let params = &self.params;
             let count = |texts: &[T]| {
-                let (mut table, mut words, mut last) = (Table::default(), Words::default(), Vec::new());
+                let (mut table, mut words, mut last) = (TermCounts::default(), Words::default(), Vec::new());
                 for (text, number) in texts.iter().zip(1u32..) {
                     words.each(text.as_ref(), params, |name| table.meet(name, number, &mut last));
                 }
                 table
             };
-            let tables: Vec<Table> = some.par_chunks(TEXTS_PER_TASK).map(count).collect();
+            let tables: Vec<TermCounts> = some.par_chunks(TEXTS_PER_TASK).map(count).collect();
             for table in tables {
                 self.table.merge(&table);
                 if self.table.names.len() > self.limit {
@@ -170,12 +170,12 @@ impl FeatureCounts {
 
 /// Names and the number of texts that have them.
 #[derive(Clone, Debug, Default)]
-struct Table {
+struct TermCounts {
     names: WordTable,
     dfs: Vec<u32>,
 }
 
-impl Table {
+impl TermCounts {
     /// Counts a name once per text; `last` is the number of the text that had each name last.
     #[inline]
     fn meet(&mut self, name: &str, text: u32, last: &mut Vec<u32>) {
@@ -192,7 +192,7 @@ impl Table {
         }
     }
 
-    fn merge(&mut self, other: &Table) {
+    fn merge(&mut self, other: &TermCounts) {
         for (name, df) in other.names.words().zip(&other.dfs) {
             let Some(id) = self.names.id(name) else { return };
             match self.dfs.get_mut(id as usize) {
@@ -207,7 +207,7 @@ impl Table {
         let mut sorted = self.dfs.clone();
         sorted.sort_unstable_by(|a, b| b.cmp(a));
         let floor = sorted.get(most).copied().unwrap_or(0);
-        let mut kept = Table::default();
+        let mut kept = TermCounts::default();
         for (name, df) in self.names.words().zip(&self.dfs).filter(|(_, df)| **df > floor) {
             if kept.names.id(name).is_some() {
                 kept.dfs.push(*df);

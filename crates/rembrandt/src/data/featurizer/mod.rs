@@ -9,7 +9,7 @@
 //!
 //! A feature is a word, a sequence of words with one space between them, or a sequence of characters within a word. The
 //! name of the last begins with `#`, and `<` and `>` stand for the beginning and the end of the word: `#<th`, `#he>`.
-//! What the fitted texts did not have gives nothing, and a text without any known feature gives an empty row.
+//! A feature that the fitted texts did not have gives nothing, and a text without any known feature gives an empty row.
 //!
 //! ```
 //! use rembrandt::data::featurizer::{Featurizer, FeaturizerParams};
@@ -61,7 +61,7 @@ pub struct Featurizer {
 /// All that a [`Featurizer`] consists of, for storing it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FeaturizerParts {
-    /// What it was fitted with.
+    /// The parameters it was fitted with.
     pub params: FeaturizerParams,
     /// Number of texts it was fitted on.
     pub texts: u64,
@@ -98,7 +98,7 @@ impl Featurizer {
     /// The features of a text: ids ascending, values finite and not 0.
     pub fn transform(&self, text: &str) -> Vec<(u32, f32)> {
         let mut row = Vec::new();
-        self.row(text, &mut Scratch::default(), |id, value| row.push((id, value)));
+        self.row(text, &mut TextScratch::default(), |id, value| row.push((id, value)));
         row
     }
 
@@ -108,7 +108,7 @@ impl Featurizer {
     /// If the texts have 2³² features or more together; transform fewer at a time.
     pub fn transform_batch<T: AsRef<str> + Sync>(&self, texts: &[T]) -> Csr {
         let some = |texts: &[T]| {
-            let (mut rows, mut scratch) = (Csr::new(false), Scratch::default());
+            let (mut rows, mut scratch) = (Csr::new(false), TextScratch::default());
             for text in texts {
                 self.row(text.as_ref(), &mut scratch, |id, value| rows.push(id, value));
                 rows.end_row();
@@ -123,8 +123,8 @@ impl Featurizer {
         all
     }
 
-    fn row(&self, text: &str, scratch: &mut Scratch, mut take: impl FnMut(u32, f32)) {
-        let Scratch { words, met, row } = scratch;
+    fn row(&self, text: &str, scratch: &mut TextScratch, mut take: impl FnMut(u32, f32)) {
+        let TextScratch { words, met, row } = scratch;
         met.clear();
         row.clear();
         match self.params.hashing {
@@ -158,7 +158,7 @@ impl Featurizer {
         self.params.hashing.map_or(self.names.len(), |hashing| 1 << hashing.bits)
     }
 
-    /// What it was fitted with.
+    /// The parameters it was fitted with.
     pub fn params(&self) -> &FeaturizerParams {
         &self.params
     }
@@ -253,7 +253,7 @@ impl From<Featurizer> for FeaturizerParts {
 
 /// Memory for one row, kept from text to text.
 #[derive(Default)]
-struct Scratch {
+struct TextScratch {
     words: Words,
     met: Vec<(u32, bool)>,
     row: Vec<(u32, f64)>,

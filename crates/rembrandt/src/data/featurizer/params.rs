@@ -1,4 +1,4 @@
-//! What to take from a text, and how to weigh it.
+//! Parameters of the featurizer: the features to take from a text, and their weights.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,36 +1,36 @@
 //! One block of text on its way to rows: what every format shares once it has found its tokens.
 
-use super::column::{Axis, Column, show};
+use super::column::{IdColumn, IdSyntax, show};
 use super::sparse::{self, Comments};
 use super::{Format, vw};
 use crate::data::{Rows, Side};
 
-/// What was decided about a file before its lines are parsed.
+/// The decisions about a file before its lines are parsed.
 #[derive(Clone, Debug)]
-pub(super) struct Syntax {
+pub(super) struct FileSyntax {
     pub(super) format: Format,
-    pub(super) labels: Axis,
-    pub(super) features: Axis,
+    pub(super) labels: IdSyntax,
+    pub(super) features: IdSyntax,
 }
 
 /// One block, parsed. Ids of a side of words count within the block.
 #[derive(Debug)]
-pub(super) struct Parsed {
+pub(super) struct ParsedRows {
     pub(super) rows: Rows,
     /// Blank lines after the last row: rows only if more follows, so they are kept apart.
     pub(super) blanks: u64,
     /// Lines parsed, the bad one not counted.
     pub(super) lines: u64,
-    pub(super) labels: Column,
-    pub(super) features: Column,
+    pub(super) labels: IdColumn,
+    pub(super) features: IdColumn,
     /// Why the line after those parsed is bad.
     pub(super) fault: Option<String>,
 }
 
 /// Parses a block of whole lines up to its first bad one.
-pub(super) fn parse(block: &[u8], syntax: &Syntax) -> Parsed {
+pub(super) fn parse(block: &[u8], syntax: &FileSyntax) -> ParsedRows {
     let (text, junk) = text_of(block);
-    let mut batch = Batch::new(syntax);
+    let mut batch = RowBuilder::new(syntax);
     let (mut lines, mut fault) = (0, None);
     let any_words = syntax.labels.words || syntax.features.words;
     let comments = match syntax.format {
@@ -50,8 +50,8 @@ pub(super) fn parse(block: &[u8], syntax: &Syntax) -> Parsed {
         }
         lines += 1;
     }
-    let Batch { rows, blanks, labels, features, .. } = batch;
-    Parsed { rows, blanks, lines, labels, features, fault: fault.or(junk) }
+    let RowBuilder { rows, blanks, labels, features, .. } = batch;
+    ParsedRows { rows, blanks, lines, labels, features, fault: fault.or(junk) }
 }
 
 /// Lines without their ends; the last one may lack its newline and still have the carriage return.
@@ -80,11 +80,11 @@ pub(in crate::data) fn text_of(block: &[u8]) -> (&str, Option<String>) {
 }
 
 /// Rows under construction.
-pub(super) struct Batch {
+pub(super) struct RowBuilder {
     rows: Rows,
     blanks: u64,
-    pub(super) labels: Column,
-    pub(super) features: Column,
+    pub(super) labels: IdColumn,
+    pub(super) features: IdColumn,
     row_labels: Vec<u32>,
     row_features: Vec<(u32, f32)>,
     weight: f32,
@@ -92,13 +92,13 @@ pub(super) struct Batch {
     sum: bool,
 }
 
-impl Batch {
-    fn new(syntax: &Syntax) -> Batch {
-        Batch {
+impl RowBuilder {
+    fn new(syntax: &FileSyntax) -> RowBuilder {
+        RowBuilder {
             rows: Rows::new(),
             blanks: 0,
-            labels: Column::new(Side::Y, &syntax.labels),
-            features: Column::new(Side::X, &syntax.features),
+            labels: IdColumn::new(Side::Y, &syntax.labels),
+            features: IdColumn::new(Side::X, &syntax.features),
             row_labels: Vec::new(),
             row_features: Vec::new(),
             weight: 1.0,
@@ -173,7 +173,7 @@ impl Batch {
     }
 
     fn join_equals(&mut self) -> Result<(), String> {
-        let Batch { row_features, features, sum, .. } = self;
+        let RowBuilder { row_features, features, sum, .. } = self;
         if !*sum {
             return match row_features.windows(2).find(|pair| pair[0].0 == pair[1].0) {
                 Some(pair) => Err(format!("feature {} occurs twice in the line", features.name(pair[0].0))),

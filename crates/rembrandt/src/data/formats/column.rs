@@ -6,7 +6,7 @@ use crate::data::vocabulary::{NameIndex, Numbering, VocabularyIds};
 
 /// How the ids of one side are written.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Axis {
+pub(super) struct IdSyntax {
     /// Ids are words, not numbers.
     pub(super) words: bool,
     /// The number of ids that the header promises.
@@ -15,7 +15,7 @@ pub(super) struct Axis {
     pub(super) vocabulary: Option<VocabularyIds>,
 }
 
-impl Axis {
+impl IdSyntax {
     /// A numbering that begins with the words of the vocabulary.
     pub(super) fn numbering(&self) -> Numbering {
         match &self.vocabulary {
@@ -27,10 +27,10 @@ impl Axis {
 
 /// The ids of one side in one block.
 #[derive(Debug)]
-pub(super) struct Column {
+pub(super) struct IdColumn {
     kind: &'static str,
     letter: char,
-    axis: Axis,
+    axis: IdSyntax,
     /// Ids of numbers below this need no closer look.
     limit: u64,
     /// Ids outside of the vocabulary are dropped.
@@ -40,8 +40,8 @@ pub(super) struct Column {
     pub(super) words: Numbering,
 }
 
-impl Column {
-    pub(super) fn new(side: Side, axis: &Axis) -> Column {
+impl IdColumn {
+    pub(super) fn new(side: Side, axis: &IdSyntax) -> IdColumn {
         let (kind, letter) = match side {
             Side::X => ("feature", 'd'),
             Side::Y => ("label", 'c'),
@@ -52,7 +52,7 @@ impl Column {
             Some(vocabulary) if drops => valid.min(vocabulary.len() as u64),
             _ => valid,
         };
-        Column { kind, letter, axis: axis.clone(), limit, drops, width: 0, words: axis.numbering() }
+        IdColumn { kind, letter, axis: axis.clone(), limit, drops, width: 0, words: axis.numbering() }
     }
 
     /// Whether ids are words.
@@ -95,7 +95,7 @@ impl Column {
     /// Refuses a number that is not merely unknown.
     #[cold]
     fn check_beyond(&self, number: u64) -> Result<(), String> {
-        let Column { kind, letter, .. } = self;
+        let IdColumn { kind, letter, .. } = self;
         match self.axis.promised {
             _ if number < self.axis.promised.unwrap_or(u32::MAX).into() => Ok(()),
             Some(promised) => Err(format!("{kind} id {number} is beyond the header, which says {letter} = {promised}")),
@@ -103,7 +103,7 @@ impl Column {
         }
     }
 
-    /// What to do about words where numbers are wanted.
+    /// Advice about words where numbers are wanted.
     pub(super) fn words_remedy(&self) -> String {
         match self.axis.vocabulary {
             Some(_) => format!("the model knows its {}s by number", self.kind),

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::batch::{Syntax, lines_of};
-use super::column::{Axis, show};
+use super::batch::{FileSyntax, lines_of};
+use super::column::{IdSyntax, show};
 use super::number;
 use super::sparse::{self, Comments};
 use super::{Format, Ids, Reading, vw};
@@ -19,10 +19,10 @@ pub(super) struct Header {
     pub(super) c: u32,
 }
 
-/// What the first block says about the file.
+/// The findings of the first block.
 #[derive(Debug)]
-pub(super) struct Found {
-    pub(super) syntax: Syntax,
+pub(super) struct Detected {
+    pub(super) syntax: FileSyntax,
     pub(super) header: Option<Header>,
     /// Sentences about decisions that the user may want to know of.
     pub(super) notes: Vec<String>,
@@ -32,7 +32,7 @@ pub(super) struct Found {
 type IdsOf = fn(&str, Format) -> Vec<Cow<'_, str>>;
 
 /// Looks at the text of the first block.
-pub(super) fn detect(text: &str, reading: &Reading<'_>) -> Result<Found> {
+pub(super) fn detect(text: &str, reading: &Reading<'_>) -> Result<Detected> {
     let Reading { path, options, vocabulary, .. } = *reading;
     let first_line = text.lines().next().unwrap_or_default();
     let header = match options.format {
@@ -63,7 +63,7 @@ pub(super) fn detect(text: &str, reading: &Reading<'_>) -> Result<Found> {
     };
     let mut axis = |side, kind: &'static str, ids_of: IdsOf, promised| {
         let Some(vocabulary) = vocabulary.map(|vocabulary| vocabulary.side(side)) else {
-            return Ok(Axis { words: decide(kind, ids_of), promised, vocabulary: None });
+            return Ok(IdSyntax { words: decide(kind, ids_of), promised, vocabulary: None });
         };
         if let VocabularyIds::Words(names) = vocabulary
             && options.ids == Ids::Auto
@@ -72,7 +72,7 @@ pub(super) fn detect(text: &str, reading: &Reading<'_>) -> Result<Found> {
             check_words(&mut ids, names, kind).map_err(|reason| Error::file(path, reason))?;
         }
         check_choice(options.ids, vocabulary, kind)?;
-        Ok(Axis {
+        Ok(IdSyntax {
             words: matches!(vocabulary, VocabularyIds::Words(_)),
             promised,
             vocabulary: Some(vocabulary.clone()),
@@ -80,7 +80,7 @@ pub(super) fn detect(text: &str, reading: &Reading<'_>) -> Result<Found> {
     };
     let labels = axis(Side::Y, "label", label_ids, header.map(|h| h.c))?;
     let features = axis(Side::X, "feature", feature_ids, header.map(|h| h.d))?;
-    Ok(Found { syntax: Syntax { format, labels, features }, header, notes })
+    Ok(Detected { syntax: FileSyntax { format, labels, features }, header, notes })
 }
 
 /// Refuses numbers where a model knows words. Words may look like numbers, so numbers that are all known will do.

@@ -161,7 +161,7 @@ impl fmt::Display for Ids {
     }
 }
 
-/// What a file turned out to hold.
+/// Counts of a file after reading.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
     /// Numbers of examples, features and labels: from the header, the names, or the ids that occur.
@@ -279,7 +279,7 @@ pub fn read_rows_with_vocabulary_from(
     read(source::unpack(reader, name)?, &reading, run, sink)
 }
 
-/// What is read, and how.
+/// The input and how to read it.
 #[derive(Clone, Copy)]
 struct Reading<'a> {
     /// The file, for messages.
@@ -316,7 +316,7 @@ fn read(source: Source<'_>, reading: &Reading<'_>, run: &mut Run<'_>, sink: &mut
     }
     let label_naming = Naming::new(Side::Y, options.label_names.as_deref())?;
     let feature_naming = Naming::new(Side::X, options.feature_names.as_deref())?;
-    let mut check = |syntax: &batch::Syntax| {
+    let mut check = |syntax: &batch::FileSyntax| {
         label_naming.check(&syntax.labels, path)?;
         feature_naming.check(&syntax.features, path)
     };

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::batch;
-use super::column::Axis;
-use super::pipeline::{Contents, SideIds};
+use super::column::IdSyntax;
+use super::pipeline::{FileSummary, SideIds};
 use super::source::{self, Blocks, Sizes, Source};
 use crate::data::Side;
 use crate::{Error, Result};
@@ -51,7 +51,7 @@ impl Naming {
     }
 
     /// Refuses given names that cannot fit what the first block says; `path` is the file of the data.
-    pub(super) fn check(&self, axis: &Axis, path: &Path) -> Result<()> {
+    pub(super) fn check(&self, axis: &IdSyntax, path: &Path) -> Result<()> {
         let (what, parameter, _) = self.words();
         match (&self.given, axis.promised) {
             (Some(_), _) if axis.words => {
@@ -73,7 +73,7 @@ impl Naming {
     /// The names, if any, once the file has been read. `folder` is where to look for a side file.
     pub(super) fn settle(
         self,
-        contents: &mut Contents,
+        contents: &mut FileSummary,
         folder: Option<&Path>,
         path: &Path,
     ) -> Result<Option<Vec<String>>> {

@@ -9,9 +9,9 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, TryRecvError};
 
-use super::batch::{self, Parsed, Syntax};
-use super::column::{Axis, Column};
-use super::detect::{self, Found, Header};
+use super::batch::{self, FileSyntax, ParsedRows};
+use super::column::{IdColumn, IdSyntax};
+use super::detect::{self, Detected, Header};
 use super::source::{Blocks, Source, Stop};
 use super::{Format, Reading, Sink, Summary};
 use crate::data::vocabulary::{Numbering, VocabularyIds};
@@ -24,8 +24,8 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// Most rows in a batch of blank lines.
 const MOST_BLANKS: u64 = 1 << 20;
 
-/// What a whole file turned out to hold.
-pub(super) struct Contents {
+/// Counts of a whole file.
+pub(super) struct FileSummary {
     pub(super) format: Format,
     pub(super) n: u64,
     pub(super) labels: SideIds,
@@ -34,11 +34,11 @@ pub(super) struct Contents {
     pub(super) bytes: u64,
 }
 
-impl Contents {
-    /// What the caller wants to know. Names, when there are any, tell how many ids there are.
+impl FileSummary {
+    /// The summary for the caller. Names, when there are any, tell how many ids there are.
     pub(super) fn summary(self, label_names: Option<Vec<String>>, feature_names: Option<Vec<String>>) -> Summary {
         let width = |ids: &SideIds, names: &Option<Vec<String>>| names.as_ref().map_or(ids.count() as usize, Vec::len);
-        let Contents { format, n, labels, features, notes, bytes } = self;
+        let FileSummary { format, n, labels, features, notes, bytes } = self;
         let (d, c) = (width(&features, &feature_names), width(&labels, &label_names));
         Summary {
             shape: Shape { n: n as usize, d, c },
@@ -57,10 +57,10 @@ impl Contents {
 pub(super) fn run(
     source: Source<'_>,
     reading: &Reading<'_>,
-    check: &mut dyn FnMut(&Syntax) -> Result<()>,
+    check: &mut dyn FnMut(&FileSyntax) -> Result<()>,
     run: &mut Run<'_>,
     sink: &mut Sink<'_>,
-) -> Result<Contents> {
+) -> Result<FileSummary> {
     let Reading { path, sizes, .. } = *reading;
     let Source { reader, packing, size, consumed } = source;
     let ahead = 2 * rayon::current_num_threads().min(16);
@@ -89,7 +89,7 @@ pub(super) fn run(
         if first.is_empty() {
             return Err(Error::file(path, "the file is empty"));
         }
-        let Found { syntax, header, notes } = detect::detect(batch::text_of(&first).0, reading)?;
+        let Detected { syntax, header, notes } = detect::detect(batch::text_of(&first).0, reading)?;
         check(&syntax)?;
         if header.is_some() {
             let end = first.iter().position(|b| *b == b'\n').map_or(first.len(), |at| at + 1);
@@ -130,11 +130,11 @@ pub(super) fn run(
 /// Parses `blocks` in the pool while `ready` ones are collected.
 fn round(
     blocks: Vec<Vec<u8>>,
-    syntax: &Syntax,
-    ready: Vec<Parsed>,
+    syntax: &FileSyntax,
+    ready: Vec<ParsedRows>,
     collector: &mut Collector<'_, '_>,
-) -> Result<Vec<Parsed>> {
-    let mut parsed: Vec<Option<Parsed>> = Vec::new();
+) -> Result<Vec<ParsedRows>> {
+    let mut parsed: Vec<Option<ParsedRows>> = Vec::new();
     parsed.resize_with(blocks.len(), || None);
     rayon::in_place_scope(|scope| {
         for (slot, block) in parsed.iter_mut().zip(blocks) {
@@ -147,14 +147,14 @@ fn round(
 
 /// The ids of one side over the whole file.
 pub(super) struct SideIds {
-    pub(super) axis: Axis,
+    pub(super) axis: IdSyntax,
     /// One more than the largest id, or the number of words that were not known.
     pub(super) width: u64,
     words: Numbering,
 }
 
 impl SideIds {
-    fn new(axis: &Axis) -> SideIds {
+    fn new(axis: &IdSyntax) -> SideIds {
         SideIds { axis: axis.clone(), width: 0, words: axis.numbering() }
     }
 
@@ -173,7 +173,7 @@ impl SideIds {
     }
 
     /// Takes in the ids of one block; turns ids of words from those of the block into those of the file.
-    fn merge(&mut self, column: &Column, csr: Csr) -> Option<Csr> {
+    fn merge(&mut self, column: &IdColumn, csr: Csr) -> Option<Csr> {
         if !self.axis.words {
             self.width = self.width.max(column.width);
             return Some(csr);
@@ -214,13 +214,13 @@ struct Collector<'a, 's> {
 }
 
 impl<'a, 's> Collector<'a, 's> {
-    fn new(path: &'a Path, syntax: &Syntax, header: Option<Header>, sink: &'a mut Sink<'s>) -> Collector<'a, 's> {
+    fn new(path: &'a Path, syntax: &FileSyntax, header: Option<Header>, sink: &'a mut Sink<'s>) -> Collector<'a, 's> {
         let (labels, features) = (SideIds::new(&syntax.labels), SideIds::new(&syntax.features));
         let lines = header.is_some().into();
         Collector { path, format: syntax.format, header, labels, features, n: 0, lines, blanks: 0, sink }
     }
 
-    fn take(&mut self, parsed: Parsed) -> Result<()> {
+    fn take(&mut self, parsed: ParsedRows) -> Result<()> {
         self.lines += parsed.lines;
         if let Some(reason) = parsed.fault {
             return Err(Error::line(self.path, self.lines + 1, reason));
@@ -257,7 +257,7 @@ impl<'a, 's> Collector<'a, 's> {
         Ok(())
     }
 
-    fn finish(mut self, notes: Vec<String>, bytes: u64) -> Result<Contents> {
+    fn finish(mut self, notes: Vec<String>, bytes: u64) -> Result<FileSummary> {
         let wanted = self.header.map_or(self.blanks, |header| header.n.saturating_sub(self.n).min(self.blanks));
         self.pass_blanks(wanted)?;
         let Collector { path, format, header, labels, features, n, .. } = self;
@@ -278,6 +278,6 @@ impl<'a, 's> Collector<'a, 's> {
         } else if n == 0 {
             return Err(Error::file(path, "the file has no examples"));
         }
-        Ok(Contents { format, n, labels, features, notes, bytes })
+        Ok(FileSummary { format, n, labels, features, notes, bytes })
     }
 }

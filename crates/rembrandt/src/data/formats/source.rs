@@ -75,7 +75,7 @@ pub(in crate::data) fn unpack<'a>(mut raw: impl Read + Send + 'a, path: &Path) -
         _ => Packing::Plain,
     };
     let consumed = Arc::new(AtomicU64::new(0));
-    let raw = Counted { inner: Cursor::new(magic).chain(raw), count: Arc::clone(&consumed) };
+    let raw = CountingReader { inner: Cursor::new(magic).chain(raw), count: Arc::clone(&consumed) };
     let reader: Box<dyn Read + Send + 'a> = match packing {
         Packing::Plain => Box::new(raw),
         Packing::Gzip => Box::new(flate2::read::MultiGzDecoder::new(raw)),
@@ -84,7 +84,7 @@ pub(in crate::data) fn unpack<'a>(mut raw: impl Read + Send + 'a, path: &Path) -
     Ok(Source { reader, packing, size: None, consumed })
 }
 
-/// What to say about a directory where a file is needed: the training file in it is often what was meant.
+/// The sentence about a directory where a file is needed: the training file in it is often what was meant.
 fn directory_reason(path: &Path) -> String {
     let inside = fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
     let meant = inside.filter(|p| p.file_name().is_some_and(|n| n.to_string_lossy().starts_with("train.txt"))).min();
@@ -95,12 +95,12 @@ fn directory_reason(path: &Path) -> String {
 }
 
 /// Counts the bytes that pass, for progress.
-struct Counted<R> {
+struct CountingReader<R> {
     inner: R,
     count: Arc<AtomicU64>,
 }
 
-impl<R: Read> Read for Counted<R> {
+impl<R: Read> Read for CountingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer)?;
         self.count.fetch_add(read as u64, Ordering::Relaxed);

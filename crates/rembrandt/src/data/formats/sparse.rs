@@ -1,6 +1,6 @@
 //! The grammar that XMC and svmlight files share: `label,label id:value id:value …`.
 
-use super::batch::Batch;
+use super::batch::RowBuilder;
 use super::column::{finite, show};
 use super::number;
 
@@ -36,7 +36,7 @@ pub(super) fn strip_comment(line: &str, comments: Comments) -> &str {
 }
 
 /// Parses one line into a row of the batch.
-pub(super) fn parse_line(line: &str, comments: Comments, batch: &mut Batch) -> Result<(), String> {
+pub(super) fn parse_line(line: &str, comments: Comments, batch: &mut RowBuilder) -> Result<(), String> {
     let line = strip_comment(line, comments);
     if line.bytes().all(is_space) {
         if comments == Comments::None {
@@ -88,7 +88,7 @@ fn plain_feature(bytes: &[u8]) -> Option<(u64, f32, usize)> {
 }
 
 /// A feature in any form, right or wrong.
-fn any_feature(token: &str, batch: &mut Batch) -> Result<(), String> {
+fn any_feature(token: &str, batch: &mut RowBuilder) -> Result<(), String> {
     let (name, value) = match token.rsplit_once(':') {
         Some((name, value)) => (name, Some(value)),
         None => (token, None),

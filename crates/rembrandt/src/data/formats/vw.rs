@@ -1,6 +1,6 @@
 //! Vowpal Wabbit: `label [importance] ['tag]|namespace feature:value feature |namespace …`.
 
-use super::batch::Batch;
+use super::batch::RowBuilder;
 use super::column::{finite, show};
 use super::number;
 
@@ -37,7 +37,7 @@ pub(super) fn split_feature(token: &str) -> (&str, Option<&str>) {
 }
 
 /// Parses one line into a row of the batch; a blank line is none.
-pub(super) fn parse_line(line: &str, batch: &mut Batch) -> Result<(), String> {
+pub(super) fn parse_line(line: &str, batch: &mut RowBuilder) -> Result<(), String> {
     if tokens(line).next().is_none() {
         return Ok(());
     }
@@ -77,8 +77,8 @@ pub(super) fn parse_line(line: &str, batch: &mut Batch) -> Result<(), String> {
     batch.end_row()
 }
 
-/// What comes before the bar: labels, importance, tag.
-fn parse_head(head: &str, batch: &mut Batch) -> Result<(), String> {
+/// The part before the bar: labels, importance, tag.
+fn parse_head(head: &str, batch: &mut RowBuilder) -> Result<(), String> {
     let touches_bar = !head.is_empty() && !head.ends_with(SPACES);
     let mut words = tokens(head).peekable();
     let mut place = 0;

@@ -9,18 +9,18 @@ use xxhash_rust::xxh3::xxh3_64;
 /// Next to a map of owned strings this saves an allocation per word, which is most of the cost with millions of them.
 #[derive(Clone, Debug, Default)]
 pub(in crate::data) struct WordTable {
-    words: Words,
+    words: WordList,
     ids: HashTable<u32>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Words {
+struct WordList {
     text: String,
     /// Where each word ends in `text`.
     ends: Vec<usize>,
 }
 
-impl Words {
+impl WordList {
     #[inline]
     fn word(&self, id: u32) -> &str {
         let id = id as usize;

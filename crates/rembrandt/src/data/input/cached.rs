@@ -27,7 +27,7 @@ pub(super) fn read(path: &Path, vocabulary: &Vocabulary, run: &mut Run<'_>, sink
     Ok(n)
 }
 
-/// What becomes of the ids of one side.
+/// The translation of the ids of one side.
 enum NewIds {
     /// Nothing.
     Same,

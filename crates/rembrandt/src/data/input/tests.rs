@@ -82,7 +82,7 @@ fn a_cache_gives_what_its_text_gives() {
     for bytes in [gzip(text), zstd::encode_all(text.as_bytes(), 1).unwrap(), text.replace('\n', "\r\n").into()] {
         assert_eq!(read_stream(&bytes, &kind).unwrap(), expected);
     }
-    // What a model learns from data is known to it afterwards.
+    // The features and labels that a model learned are known to it afterwards.
     let [text, cache] = paths.map(|path| {
         let data = if Dataset::is_cache(&path) { Dataset::open(&path).unwrap() } else { Dataset::read(&path).unwrap() };
         let kind = InputKind::Sparse(ReadOptions::default(), Vocabulary::of(&data).unwrap());

@@ -6,8 +6,8 @@ use super::layout::{Layout, labels_of, listed, weight_of};
 use super::{RecordOptions, Records, Selector};
 use crate::data::formats::{lines_of, show, text_of};
 
-/// What the lines of a file mean.
-pub(super) enum Syntax<'o> {
+/// The grammar of the lines of a file.
+pub(super) enum LineSyntax<'o> {
     Tsv(Layout),
     Jsonl(Keys<'o>),
     /// Each line is a text.
@@ -38,7 +38,7 @@ impl<'o> Keys<'o> {
 }
 
 /// One block, parsed up to its first bad line.
-pub(super) struct Parsed {
+pub(super) struct ParsedRecords {
     pub(super) records: Records,
     /// Lines parsed, the bad one not counted.
     pub(super) lines: u64,
@@ -46,23 +46,23 @@ pub(super) struct Parsed {
     pub(super) fault: Option<String>,
 }
 
-pub(super) fn parse(block: &[u8], syntax: &Syntax<'_>) -> Parsed {
+pub(super) fn parse(block: &[u8], syntax: &LineSyntax<'_>) -> ParsedRecords {
     let (text, junk) = text_of(block);
-    let mut parsed = Parsed { records: Records::new(), lines: 0, fault: None };
+    let mut parsed = ParsedRecords { records: Records::new(), lines: 0, fault: None };
     let mut fields = Vec::new();
     for line in lines_of(text) {
         let outcome = match syntax {
-            Syntax::Plain => {
+            LineSyntax::Plain => {
                 parsed.records.push(line, [], 1.0);
                 Ok(())
             }
             _ if line.trim().is_empty() => Ok(()),
-            Syntax::Tsv(layout) => {
+            LineSyntax::Tsv(layout) => {
                 fields.clear();
                 fields.extend(line.split('\t'));
                 layout.push(&fields, &mut parsed.records)
             }
-            Syntax::Jsonl(keys) => parse_json(line, keys, &mut parsed.records),
+            LineSyntax::Jsonl(keys) => parse_json(line, keys, &mut parsed.records),
         };
         if let Err(reason) = outcome {
             parsed.fault = Some(reason);

@@ -119,7 +119,7 @@ pub struct RecordOptions {
     pub weight: Option<Selector>,
     /// Whether the first line names the columns. Absent: unless all columns are chosen by number.
     pub header: Option<bool>,
-    /// What stands between labels; empty when a record has at most one label.
+    /// Separator of labels; empty when a record has at most one label.
     pub separator: String,
 }
 
@@ -176,7 +176,7 @@ impl RecordOptions {
     }
 }
 
-/// What a file of records turned out to hold.
+/// Counts of a file of records after reading.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordSummary {
     /// Number of records.

@@ -10,7 +10,7 @@ use super::layout::Layout;
 use super::{RecordOptions, Records};
 
 /// Why reading stopped.
-pub(super) enum Stop {
+pub(super) enum RecordStop {
     /// A record that begins in this line is bad.
     Line(u64, String),
     /// Reading or unpacking failed after so many lines.
@@ -51,12 +51,12 @@ impl<R: Read> Quoted<R> {
     }
 
     /// Reads about `size` bytes of records.
-    pub(super) fn batch(&mut self, options: &RecordOptions, size: usize) -> Result<Records, Stop> {
+    pub(super) fn batch(&mut self, options: &RecordOptions, size: usize) -> Result<Records, RecordStop> {
         let mut records = Records::new();
         let from = self.reader.position().byte();
         while self.reader.position().byte() - from < size as u64 {
             let Some(line) = self.next_record()? else { break };
-            let fault = |reason| Stop::Line(line, reason);
+            let fault = |reason| RecordStop::Line(line, reason);
             let fields = fields_of(&self.record).map_err(fault)?;
             if self.layout.is_none() {
                 let layout = Layout::new(options, &fields).map_err(fault)?;
@@ -73,9 +73,9 @@ impl<R: Read> Quoted<R> {
     }
 
     /// Reads the next record and tells the line it begins in.
-    fn next_record(&mut self) -> Result<Option<u64>, Stop> {
+    fn next_record(&mut self) -> Result<Option<u64>, RecordStop> {
         let before = self.reader.position().clone();
-        // What the reader has in its own buffer is given already, so the limit is not exact; it need not be.
+        // Bytes in the reader's own buffer are given already, so the limit is not exact; it need not be.
         self.allowed.store(before.byte() + self.longest as u64, Ordering::Relaxed);
         match self.reader.read_byte_record(&mut self.record) {
             Ok(false) => return Ok(None),
@@ -84,10 +84,10 @@ impl<R: Read> Quoted<R> {
                 return Err(match error.into_kind() {
                     csv::ErrorKind::Io(error) if error.get_ref().is_some_and(|e| e.is::<TooLong>()) => {
                         let reason = format!("a record is longer than {} bytes; is a quote not closed?", self.longest);
-                        Stop::Line(before.line(), reason)
+                        RecordStop::Line(before.line(), reason)
                     }
-                    csv::ErrorKind::Io(error) => Stop::Broken(before.line() - 1, error),
-                    other => Stop::Line(before.line(), format!("the record cannot be read, {other:?}")),
+                    csv::ErrorKind::Io(error) => RecordStop::Broken(before.line() - 1, error),
+                    other => RecordStop::Line(before.line(), format!("the record cannot be read, {other:?}")),
                 });
             }
         }
@@ -96,7 +96,7 @@ impl<R: Read> Quoted<R> {
         // Every line ends with a newline, so only a quoted field can run into the end of the file.
         if self.ended.load(Ordering::Relaxed) {
             let reason = "a quote is opened in this record and not closed before the end of the file";
-            return Err(Stop::Line(after - inside, reason.into()));
+            return Err(RecordStop::Line(after - inside, reason.into()));
         }
         // Counted from the end, since the reader's count at the start does not know of blank lines that it skips.
         Ok(Some(after - 1 - inside))

@@ -7,8 +7,8 @@ use std::sync::atomic::Ordering;
 use rayon::prelude::*;
 
 use super::layout::{self, Layout};
-use super::lines::{self, Keys, Parsed, Syntax};
-use super::quoted::{self, Quoted};
+use super::lines::{self, Keys, LineSyntax, ParsedRecords};
+use super::quoted::{self, Quoted, RecordStop};
 use super::{RecordFormat, RecordOptions, RecordSink, RecordSummary, Records};
 use crate::data::formats::source::{Blocks, Packing, Sizes, Source, Stop};
 use crate::data::formats::{lines_of, text_of};
@@ -17,12 +17,12 @@ use crate::{Error, Result, Run};
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Counts what is handed on.
-struct Collector<'a, 's> {
+struct RecordCounter<'a, 's> {
     summary: RecordSummary,
     sink: &'a mut RecordSink<'s>,
 }
 
-impl Collector<'_, '_> {
+impl RecordCounter<'_, '_> {
     fn take(&mut self, records: Records) -> Result<()> {
         if records.is_empty() {
             return Ok(());
@@ -33,15 +33,15 @@ impl Collector<'_, '_> {
     }
 }
 
-/// What messages about a file need.
+/// The facts about a file that messages need.
 #[derive(Clone, Copy)]
-struct File<'a> {
+struct FileContext<'a> {
     path: &'a Path,
     packing: Packing,
     sizes: Sizes,
 }
 
-impl File<'_> {
+impl FileContext<'_> {
     fn stopped(&self, stop: Stop, lines: u64) -> Error {
         stop.error(self.path, self.packing, lines, self.sizes)
     }
@@ -57,7 +57,7 @@ pub(super) fn read(
     sink: &mut RecordSink<'_>,
 ) -> Result<RecordSummary> {
     let Source { reader, packing, size, consumed } = source;
-    let file = File { path, packing, sizes };
+    let file = FileContext { path, packing, sizes };
     let mut watch = || run.read(consumed.load(Ordering::Relaxed), size);
     let mut blocks = Blocks::new(reader, sizes);
     let mut first = match blocks.next() {
@@ -73,16 +73,16 @@ pub(super) fn read(
         chosen => chosen,
     };
     let summary = RecordSummary { records: 0, labelled: 0, format };
-    let mut collector = Collector { summary, sink };
+    let mut collector = RecordCounter { summary, sink };
     match format {
         RecordFormat::Jsonl => {
-            let syntax = Syntax::Jsonl(Keys::new(options).map_err(|reason| Error::file(path, reason))?);
+            let syntax = LineSyntax::Jsonl(Keys::new(options).map_err(|reason| Error::file(path, reason))?);
             let blocks = std::iter::once(Ok(first)).chain(blocks);
             read_lines(blocks, &syntax, 0, file, &mut watch, &mut collector)?;
         }
         RecordFormat::Lines => {
             let blocks = std::iter::once(Ok(first)).chain(blocks);
-            read_lines(blocks, &Syntax::Plain, 0, file, &mut watch, &mut collector)?;
+            read_lines(blocks, &LineSyntax::Plain, 0, file, &mut watch, &mut collector)?;
         }
         RecordFormat::Tsv => {
             let (syntax, lines, bytes) =
@@ -126,26 +126,26 @@ impl<'b> Top<'b> {
         Top { line: "", number: number + 1, bytes, junk }
     }
 
-    /// What the line says about the columns of TSV, and the lines and bytes to skip before the first record.
-    fn columns(&self, options: &RecordOptions) -> Result<(Syntax<'static>, u64, usize), String> {
+    /// The columns of TSV by the line, and the lines and bytes to skip before the first record.
+    fn columns(&self, options: &RecordOptions) -> Result<(LineSyntax<'static>, u64, usize), String> {
         if let Some(reason) = &self.junk {
             return Err(reason.clone());
         }
         let fields: Vec<&str> = self.line.split('\t').collect();
         let layout = Layout::new(options, &fields)?;
         let (lines, bytes) = if options.has_header() { (self.number, self.bytes) } else { (0, 0) };
-        Ok((Syntax::Tsv(layout), lines, bytes))
+        Ok((LineSyntax::Tsv(layout), lines, bytes))
     }
 }
 
 /// Parses blocks in rounds: the pool works on as many as keep it busy, then they are handed on in order.
 fn read_lines(
     mut blocks: impl Iterator<Item = Result<Vec<u8>, Stop>>,
-    syntax: &Syntax<'_>,
+    syntax: &LineSyntax<'_>,
     mut lines: u64,
-    file: File<'_>,
+    file: FileContext<'_>,
     watch: &mut dyn FnMut() -> Result<()>,
-    collector: &mut Collector<'_, '_>,
+    collector: &mut RecordCounter<'_, '_>,
 ) -> Result<()> {
     let ahead = 2 * rayon::current_num_threads().min(16);
     let mut stop = None;
@@ -158,8 +158,8 @@ fn read_lines(
                 None => stop = Some(None),
             }
         }
-        let parsed: Vec<Parsed> = round.par_iter().map(|block| lines::parse(block, syntax)).collect();
-        for Parsed { records, lines: good, fault } in parsed {
+        let parsed: Vec<ParsedRecords> = round.par_iter().map(|block| lines::parse(block, syntax)).collect();
+        for ParsedRecords { records, lines: good, fault } in parsed {
             lines += good;
             if let Some(reason) = fault {
                 return Err(Error::line(file.path, lines + 1, reason));
@@ -177,15 +177,15 @@ fn read_lines(
 fn read_quoted(
     stream: impl Read,
     options: &RecordOptions,
-    file: File<'_>,
+    file: FileContext<'_>,
     watch: &mut dyn FnMut() -> Result<()>,
-    collector: &mut Collector<'_, '_>,
+    collector: &mut RecordCounter<'_, '_>,
 ) -> Result<()> {
     let mut quoted = Quoted::new(stream, file.sizes.longest_line);
     loop {
         let records = quoted.batch(options, file.sizes.block).map_err(|stop| match stop {
-            quoted::Stop::Line(line, reason) => Error::line(file.path, line, reason),
-            quoted::Stop::Broken(lines, error) => file.stopped(Stop::Broken(error), lines),
+            RecordStop::Line(line, reason) => Error::line(file.path, line, reason),
+            RecordStop::Broken(lines, error) => file.stopped(Stop::Broken(error), lines),
         })?;
         if records.is_empty() && quoted.at_end() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! What a checkpoint looks like: a mark of what it belongs to, the work it stands for, its content, and a checksum of all.
+//! The format of a checkpoint: a mark of what it belongs to, the work it stands for, its content, a checksum of all.
 //!
 //! Content goes straight from matrices to the file and back, so that keeping a checkpoint takes no memory of its size.
 

@@ -11,7 +11,7 @@ const FORMAT: u32 = 5;
 /// Values longer than this are not shown.
 const SHOWN: usize = 40;
 
-/// What a caller says of a run, and the program that its checkpoints are of.
+/// The identity of a run: the caller's description and the program.
 pub(super) fn complete(identity: &Value) -> Value {
     json!({"program": format!("{}, checkpoints {FORMAT}", env!("CARGO_PKG_VERSION")), "run": identity})
 }
@@ -48,7 +48,7 @@ fn difference(name: &str, then: &Value, now: &Value) -> Option<String> {
     }
     if let (Value::Object(then), Value::Object(now)) = (then, now) {
         return fields(then, now).find_map(|field| {
-            // What is common to all parameters need not be said.
+            // Fields common to all parameters need not be said.
             let inner = match name {
                 "" | "parameters" => field.clone(),
                 _ => format!("{name}.{field}"),

@@ -53,7 +53,7 @@ const WORTH: u32 = 20;
 /// # let folder = std::env::temp_dir().join(format!("rembrandt-checkpoints-{}", std::process::id()));
 /// let data = Dataset::from_rows(&rows, 4, 4)?;
 /// let params = Rembrandt::new(3);
-/// // What the checkpoints depend on: they are refused to a run that is not the same.
+/// // The identity of the run that checkpoints depend on: they are refused to a run that is not the same.
 /// let identity = serde_json::json!({"data": data.fingerprint(), "parameters": params});
 /// let checkpoints = Checkpoints::open(&folder, &identity)?;
 /// let embedding = params.fit(&data, &mut Run::default().with_checkpoints(Some(&checkpoints)))?;
@@ -234,7 +234,7 @@ impl Checkpoints {
         self.folder.join(format!("{name}{EXTENSION}"))
     }
 
-    /// What a checkpoint begins with: a hash of all that it belongs to.
+    /// The mark that a checkpoint begins with: a hash of all that it belongs to.
     fn mark(&self, name: &str, key: u64) -> u64 {
         xxh3_64_with_seed(name.as_bytes(), self.run ^ key.rotate_left(32))
     }

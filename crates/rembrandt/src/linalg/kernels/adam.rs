@@ -11,7 +11,7 @@ use super::simd::{Level, Work};
 /// Keeps entries that never had a gradient where they are.
 const TINY: f32 = 1e-20;
 
-/// What a step is like for all weights.
+/// The constants of a step, the same for all weights.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Adam {
     /// β and β′.
@@ -20,12 +20,12 @@ pub(crate) struct Adam {
     pub even: [f32; 2],
     /// Of the step, for an entry whose gradients all had one sign.
     pub length: f32,
-    /// What makes gradients of the sums.
+    /// The factor from sums to gradients.
     pub scale: f64,
 }
 
 /// The weights of a label, their averages M and V, and the sums that are their gradient.
-pub(crate) struct Row<'a> {
+pub(crate) struct LabelState<'a> {
     pub weights: &'a mut [f32],
     pub first: &'a mut [f32],
     pub second: &'a mut [f32],
@@ -37,7 +37,7 @@ impl Adam {
     ///
     /// # Panics
     /// If the lengths differ.
-    pub fn step(&self, row: Row<'_>, penalty: &[f32]) {
+    pub fn step(&self, row: LabelState<'_>, penalty: &[f32]) {
         let lengths = [row.first.len(), row.second.len(), row.sums.len(), penalty.len()];
         assert_eq!(lengths, [row.weights.len(); 4], "lengths differ");
         Level::best().run(Step { adam: *self, row, penalty });
@@ -46,7 +46,7 @@ impl Adam {
 
 struct Step<'a> {
     adam: Adam,
-    row: Row<'a>,
+    row: LabelState<'a>,
     penalty: &'a [f32],
 }
 
@@ -54,7 +54,7 @@ impl Work for Step<'_> {
     #[inline(always)]
     fn run<const FMA: bool>(self) {
         let Adam { keep: [momentum, memory], even, length, scale } = self.adam;
-        let Row { weights, first, second, sums } = self.row;
+        let LabelState { weights, first, second, sums } = self.row;
         for ((((w, m), v), sum), penalty) in weights.iter_mut().zip(first).zip(second).zip(sums).zip(self.penalty) {
             let g = (sum * scale) as f32 + penalty * *w;
             *m = momentum * *m + (1.0 - momentum) * g;
@@ -75,7 +75,7 @@ mod tests {
         let penalty: Vec<f32> = (0..count).map(|i| (i % 3) as f32 / 8.0).collect();
         let [mut w, mut m, mut v] = [0.5f32, 0.25, 2.0].map(|at| vec![at; sums.len()]);
         let adam = Adam { keep: [0.9, 0.95], even: [1.5, 4.0], length: 0.125, scale: 0.5 };
-        let row = Row { weights: &mut w, first: &mut m, second: &mut v, sums: &sums };
+        let row = LabelState { weights: &mut w, first: &mut m, second: &mut v, sums: &sums };
         adam.step(row, &penalty);
         for (i, (sum, penalty)) in sums.iter().zip(&penalty).enumerate() {
             let g = sum * 0.5 + f64::from(*penalty) * 0.5;
@@ -95,7 +95,7 @@ mod tests {
         let at = |level: Level| {
             let [mut w, mut m, mut v] = [0.3f32, -0.2, 0.7].map(|at| vec![at; sums.len()]);
             for _ in 0..3 {
-                let row = Row { weights: &mut w, first: &mut m, second: &mut v, sums: &sums };
+                let row = LabelState { weights: &mut w, first: &mut m, second: &mut v, sums: &sums };
                 level.run(Step { adam, row, penalty: &penalty });
             }
             [w, m, v]
@@ -108,7 +108,7 @@ mod tests {
     fn what_has_no_gradient_stays_where_it_is() {
         let (mut w, mut m, mut v) = ([1.0, -2.0], [0.0; 2], [0.0; 2]);
         let adam = Adam { keep: [0.9, 0.95], even: [10.0, 20.0], length: 0.1, scale: 1.0 };
-        adam.step(Row { weights: &mut w, first: &mut m, second: &mut v, sums: &[0.0; 2] }, &[0.0; 2]);
+        adam.step(LabelState { weights: &mut w, first: &mut m, second: &mut v, sums: &[0.0; 2] }, &[0.0; 2]);
         assert_eq!((w, m, v), ([1.0, -2.0], [0.0; 2], [0.0; 2]));
     }
 }

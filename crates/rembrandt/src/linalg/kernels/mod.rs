@@ -33,7 +33,7 @@ mod tile;
 use crate::linalg::csr::{CsrRef, TransposeRef};
 use crate::linalg::matrix::{MatMut, MatRef, Matrix};
 use simd::Level;
-use tile::{Add, Gather, Index, Lists, Overwrite, Store};
+use tile::{Add, Gather, Index, Lists, Overwrite, SumSink};
 
 /// Columns of one tile. The widest block of columns that [`cross_chunk`] takes through at a time.
 pub const TILE: usize = 64;
@@ -69,12 +69,12 @@ pub fn gather_transposed(a: TransposeRef<'_>, v: MatRef<'_>, out: MatMut<'_>) {
 
 /// Memory for [`cross_chunk`] and [`add_squares`], kept from chunk to chunk.
 #[derive(Debug)]
-pub struct Scratch(Matrix);
+pub struct ChunkScratch(Matrix);
 
-impl Scratch {
+impl ChunkScratch {
     /// No memory yet; it grows to the largest chunk.
-    pub fn new() -> Scratch {
-        Scratch(Matrix::zeros(0, TILE))
+    pub fn new() -> ChunkScratch {
+        ChunkScratch(Matrix::zeros(0, TILE))
     }
 
     /// Room for one tile, with whatever was left in it.
@@ -86,9 +86,9 @@ impl Scratch {
     }
 }
 
-impl Default for Scratch {
-    fn default() -> Scratch {
-        Scratch::new()
+impl Default for ChunkScratch {
+    fn default() -> ChunkScratch {
+        ChunkScratch::new()
     }
 }
 
@@ -103,7 +103,7 @@ pub fn cross_chunk(
     b: CsrRef<'_>,
     weights: Option<&[f32]>,
     z: MatRef<'_>,
-    scratch: &mut Scratch,
+    scratch: &mut ChunkScratch,
     mut out: MatMut<'_>,
 ) {
     assert_eq!(z.cols(), out.cols(), "columns of the output");
@@ -120,7 +120,13 @@ pub fn cross_chunk(
 ///
 /// # Panics
 /// As [`gather`] does, or if there is not one sum for each column.
-pub fn add_squares(b: CsrRef<'_>, weights: Option<&[f32]>, z: MatRef<'_>, scratch: &mut Scratch, sums: &mut [f64]) {
+pub fn add_squares(
+    b: CsrRef<'_>,
+    weights: Option<&[f32]>,
+    z: MatRef<'_>,
+    scratch: &mut ChunkScratch,
+    sums: &mut [f64],
+) {
     assert_eq!(sums.len(), z.cols(), "one sum for each column");
     let rows = b.rows();
     for (from, sums) in (0..).step_by(TILE).zip(sums.chunks_mut(TILE)) {
@@ -136,7 +142,7 @@ pub fn add_squares(b: CsrRef<'_>, weights: Option<&[f32]>, z: MatRef<'_>, scratc
 }
 
 /// Runs the sums on the threads of the current pool: the one thread policy of the sparse kernels.
-fn run<I: Index, S: Store>(simd: Level, work: Gather<'_, I, S>) {
+fn run<I: Index, S: SumSink>(simd: Level, work: Gather<'_, I, S>) {
     let size = work.lists.cost(work.lists.len()) * work.z.cols();
     let threads = rayon::current_num_threads();
     // A few parts for each thread: equal parts do not take equal time.
@@ -144,7 +150,7 @@ fn run<I: Index, S: Store>(simd: Level, work: Gather<'_, I, S>) {
     halve(simd, work, parts);
 }
 
-fn halve<I: Index, S: Store>(simd: Level, work: Gather<'_, I, S>, parts: usize) {
+fn halve<I: Index, S: SumSink>(simd: Level, work: Gather<'_, I, S>, parts: usize) {
     if parts < 2 || work.lists.len() < 2 {
         return simd.run(work);
     }

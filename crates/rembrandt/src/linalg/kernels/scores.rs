@@ -37,12 +37,12 @@ pub(crate) fn write_scores(
     out: &mut Vec<f32>,
 ) {
     assert_eq!(ids.len(), values.len(), "a value for each input");
-    // What is there is overwritten; only what is new must be made.
+    // Existing entries are overwritten; only new ones must be made.
     out.resize(places.iter().map(|place| place.stride).sum(), 0.0);
-    Level::best().run(Scores { ids, values, numbers, width, places, out });
+    Level::best().run(ScoreKernel { ids, values, numbers, width, places, out });
 }
 
-struct Scores<'a> {
+struct ScoreKernel<'a> {
     ids: &'a [u32],
     values: &'a [f32],
     numbers: &'a [f32],
@@ -51,7 +51,7 @@ struct Scores<'a> {
     out: &'a mut [f32],
 }
 
-impl Work for Scores<'_> {
+impl Work for ScoreKernel<'_> {
     #[inline(always)]
     fn run<const FMA: bool>(self) {
         let mut out = self.out;
@@ -164,7 +164,7 @@ mod tests {
         let numbers: Vec<f32> = (0..1440).map(|i| (i * 53 % 211) as f32 / 97.0 - 1.0).collect();
         let with = |level: Level| {
             let mut out = vec![0.0; 144];
-            level.run(Scores {
+            level.run(ScoreKernel {
                 ids: &ids,
                 values: &values,
                 numbers: &numbers,

@@ -8,7 +8,7 @@ const LANES: usize = 16;
 /// Writes down, ascending, the places of numbers that are at most `margin` below the largest, and returns how many there
 /// are; absent where there is no such number, or the margin leaves nothing out.
 ///
-/// What `places` holds behind them means nothing.
+/// The rest of `places` means nothing.
 pub(crate) fn near_largest(x: &[f32], margin: f32, places: &mut Vec<u32>) -> Option<usize> {
     let mut found = None;
     make_room(x.len(), places);
@@ -19,7 +19,7 @@ pub(crate) fn near_largest(x: &[f32], margin: f32, places: &mut Vec<u32>) -> Opt
 /// Writes down, ascending, the places of the `count` largest numbers and of a few others, and returns how many places that
 /// are; absent where that cannot be told, as for more than sixteen.
 ///
-/// What `places` holds behind them means nothing.
+/// The rest of `places` means nothing.
 pub(crate) fn among_largest(x: &[f32], count: usize, places: &mut Vec<u32>) -> Option<usize> {
     let mut found = None;
     make_room(x.len(), places);

@@ -11,10 +11,10 @@ pub trait Work {
 
 /// A set of vector instructions that this processor has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Level(Kind);
+pub struct Level(InstructionSet);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum InstructionSet {
     Portable,
     #[cfg(target_arch = "x86_64")]
     Avx2,
@@ -33,21 +33,23 @@ impl Level {
         if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
             // Code for AVX-512F may use AVX2 and FMA as well.
             let wide = is_x86_feature_detected!("avx512f");
-            return Level(if wide { Kind::Avx512 } else { Kind::Avx2 });
+            return Level(if wide { InstructionSet::Avx512 } else { InstructionSet::Avx2 });
         }
-        Level(Kind::Portable)
+        Level(InstructionSet::Portable)
     }
 
     /// Every level of this processor, for tests of code that must give the same bits on all of them.
     pub fn all() -> Vec<Level> {
         #[cfg(target_arch = "x86_64")]
         return match Level::best().0 {
-            Kind::Avx512 => vec![Level(Kind::Portable), Level(Kind::Avx2), Level(Kind::Avx512)],
-            Kind::Avx2 => vec![Level(Kind::Portable), Level(Kind::Avx2)],
-            Kind::Portable => vec![Level(Kind::Portable)],
+            InstructionSet::Avx512 => {
+                vec![Level(InstructionSet::Portable), Level(InstructionSet::Avx2), Level(InstructionSet::Avx512)]
+            }
+            InstructionSet::Avx2 => vec![Level(InstructionSet::Portable), Level(InstructionSet::Avx2)],
+            InstructionSet::Portable => vec![Level(InstructionSet::Portable)],
         };
         #[cfg(not(target_arch = "x86_64"))]
-        vec![Level(Kind::Portable)]
+        vec![Level(InstructionSet::Portable)]
     }
 
     /// Every level of this processor whose multiply-adds are fused: all of them give the same bits.
@@ -60,18 +62,18 @@ impl Level {
 
     /// The level of every processor.
     #[cfg(test)]
-    pub(crate) const PORTABLE: Level = Level(Kind::Portable);
+    pub(crate) const PORTABLE: Level = Level(InstructionSet::Portable);
 
     /// Runs `work` with these instructions.
     pub fn run(self, work: impl Work) {
         match self.0 {
-            Kind::Portable => work.run::<FUSED>(),
+            InstructionSet::Portable => work.run::<FUSED>(),
             // SAFETY: a level of this kind is made only after the processor was seen to have AVX2 and FMA.
             #[cfg(target_arch = "x86_64")]
-            Kind::Avx2 => unsafe { avx2(work) },
+            InstructionSet::Avx2 => unsafe { avx2(work) },
             // SAFETY: a level of this kind is made only after the processor was seen to have AVX-512F, AVX2 and FMA.
             #[cfg(target_arch = "x86_64")]
-            Kind::Avx512 => unsafe { avx512(work) },
+            InstructionSet::Avx512 => unsafe { avx512(work) },
         }
     }
 }

@@ -94,7 +94,7 @@ fn products_of_every_width_are_right() {
         close(&out, |id, j| f64::from(start.row(id)[j]) + back(id, j));
 
         let mut out = start.clone();
-        let mut scratch = Scratch::new();
+        let mut scratch = ChunkScratch::new();
         cross_chunk(a.transpose(), b.rows.view(), Some(&scale), z.view(), &mut scratch, out.view_mut());
         let all = Matrix::from_fn(37, cols, |i, j| product(i, j) as f32 * scale[i]);
         let cross = |id, j| (0..37).map(|i| entry(&a, i, id) * f64::from(all.row(i)[j])).sum::<f64>();
@@ -109,7 +109,7 @@ fn bits_do_not_depend_on_threads_or_panels() {
     let (z, weights) = (dense(900, 110, 3), vec![0.7; 4000]);
     let run = |panels: &[usize]| {
         let mut out = dense(700, 110, 4);
-        let mut scratch = Scratch::new();
+        let mut scratch = ChunkScratch::new();
         for ends in panels.windows(2) {
             let (z, out) = (z.columns(ends[0], ends[1]), out.columns_mut(ends[0], ends[1]));
             cross_chunk(a.transpose(), b.rows.view(), Some(&weights), z, &mut scratch, out);
@@ -155,7 +155,7 @@ fn empty_matrices_are_fine() {
     for (height, width, cols) in [(0, 0, 0), (0, 5, 3), (5, 0, 3), (5, 5, 0), (40, 7, 0)] {
         let a = sparse(height, width, 4, false, 1);
         let (z, mut out) = (dense(width, cols, 2), dense(width, cols, 3));
-        cross_chunk(a.transpose(), a.rows.view(), None, z.view(), &mut Scratch::new(), out.view_mut());
+        cross_chunk(a.transpose(), a.rows.view(), None, z.view(), &mut ChunkScratch::new(), out.view_mut());
         assert_eq!(dot(z.view(), z.view()).len(), cols);
     }
     let mut out = dense(3, 70, 1);
@@ -168,14 +168,14 @@ fn empty_matrices_are_fine() {
 fn the_scratch_serves_chunks_of_any_size() {
     let (large, small) = (sparse(50, 9, 5, false, 1), sparse(20, 9, 5, false, 2));
     let z = dense(9, 70, 3);
-    let run = |scratch: &mut Scratch, chunk: &Sparse| {
+    let run = |scratch: &mut ChunkScratch, chunk: &Sparse| {
         let mut out = Matrix::zeros(9, 70);
         cross_chunk(chunk.transpose(), chunk.rows.view(), None, z.view(), scratch, out.view_mut());
         out
     };
-    let mut kept = Scratch::default();
+    let mut kept = ChunkScratch::default();
     for chunk in [&small, &large, &small] {
-        assert_eq!(run(&mut kept, chunk), run(&mut Scratch::new(), chunk));
+        assert_eq!(run(&mut kept, chunk), run(&mut ChunkScratch::new(), chunk));
     }
 }
 

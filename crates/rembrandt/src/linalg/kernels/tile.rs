@@ -56,7 +56,7 @@ impl<I> Lists<'_, I> {
         self.ptr.len() - 1
     }
 
-    /// What lists `0..i` cost: their entries, and one each for storing the sum.
+    /// The cost of lists `0..i`: their entries, and one each for storing the sum.
     pub(super) fn cost(&self, i: usize) -> usize {
         (self.ptr[i] - self.ptr[0]) as usize + i
     }
@@ -67,8 +67,8 @@ impl<I> Lists<'_, I> {
     }
 }
 
-/// What becomes of the sums.
-pub(super) trait Store: Copy + Send {
+/// The destination of the sums.
+pub(super) trait SumSink: Copy + Send {
     /// Whether neighbouring lists may belong to rows far apart.
     const SCATTERED: bool;
     /// The row of the output that takes the sum over list `i`.
@@ -85,7 +85,7 @@ pub(super) struct Overwrite<'a> {
     pub(super) scale: Option<&'a [f32]>,
 }
 
-impl Store for Overwrite<'_> {
+impl SumSink for Overwrite<'_> {
     const SCATTERED: bool = false;
 
     #[inline(always)]
@@ -115,7 +115,7 @@ pub(super) struct Add<'a> {
     pub(super) first: usize,
 }
 
-impl Store for Add<'_> {
+impl SumSink for Add<'_> {
     const SCATTERED: bool = true;
 
     #[inline(always)]
@@ -142,7 +142,7 @@ pub(super) struct Gather<'a, I, S> {
     pub(super) out: MatMut<'a>,
 }
 
-impl<'a, I: Index, S: Store> Gather<'a, I, S> {
+impl<'a, I: Index, S: SumSink> Gather<'a, I, S> {
     /// Two parts of about equal cost; there must be more than one list.
     pub(super) fn halve(self) -> (Self, Self) {
         let len = self.lists.len();
@@ -203,7 +203,7 @@ impl<'a, I: Index, S: Store> Gather<'a, I, S> {
     }
 }
 
-impl<I: Index, S: Store> Work for Gather<'_, I, S> {
+impl<I: Index, S: SumSink> Work for Gather<'_, I, S> {
     #[inline(always)]
     fn run<const FMA: bool>(mut self) {
         let cols = self.z.cols();

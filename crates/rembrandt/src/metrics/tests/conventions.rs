@@ -1,4 +1,4 @@
-//! What is absent when, and what is refused.
+//! Absent scores, and refusals.
 
 use super::*;
 

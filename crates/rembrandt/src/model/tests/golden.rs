@@ -85,7 +85,7 @@ fn pursuit_parts() -> Contents {
     parts(Preprocessing::AsIs, Head::Pursuit { atoms: 2 }, Loss::Independent, 8)
 }
 
-/// What each file holds, and what it predicts.
+/// The content of each file, and its predictions.
 type Golden = (&'static str, Model, Vec<[(u32, f32); 4]>);
 
 fn files() -> [Golden; 3] {

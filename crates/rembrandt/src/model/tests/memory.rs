@@ -96,7 +96,7 @@ fn copies_share_what_is_large_and_work_on_any_thread() {
             assert_eq!(predictions(&copy), expected, "{kind}");
         }
     }
-    // What comes of a model keeps what did not change.
+    // A changed model keeps the parts that did not change.
     let saved = save(&parts("ilr", 300), Precision::F32);
     let model = saved.open();
     let more = model.add_label("new", &rows(examples(1, 3).view(), 0, 1)).unwrap();

@@ -31,7 +31,7 @@ const SCALES: [f64; 2] = [1e-4, 1e3];
 /// Turns scores into probabilities without changing their order.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
-    /// What kind of probabilities.
+    /// The kind of probabilities.
     pub loss: Loss,
     /// Factor of the score, positive.
     pub scale: f32,

@@ -10,7 +10,7 @@ use crate::linalg::matrix::Matrix;
 pub(crate) struct Decoder<'a> {
     /// E.
     pub labels: &'a Matrix,
-    /// What the regression goes through. Of h as many as `labels` has columns count.
+    /// The point that the regression goes through. Of h as many as `labels` has columns count.
     pub means: Option<&'a Means>,
     /// Labels that a pursuit takes at most; 0: there is none.
     pub atoms: usize,

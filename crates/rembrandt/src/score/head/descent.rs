@@ -36,8 +36,8 @@ const STATE: &str = "descent";
 /// How to train a logistic head by preconditioned mini-batches.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Descent {
-    /// What kind of probabilities to predict.
+pub struct DescentParams {
+    /// The kind of probabilities to predict.
     pub loss: Loss,
     /// Ridge of the preconditioner, relative to the mean square of an input. It holds back the directions in which the
     /// inputs hardly vary; nothing else does, so that more epochs fit the training examples more closely.
@@ -58,9 +58,9 @@ pub struct Descent {
     pub seed: u64,
 }
 
-impl Default for Descent {
-    fn default() -> Descent {
-        Descent {
+impl Default for DescentParams {
+    fn default() -> DescentParams {
+        DescentParams {
             loss: Loss::Independent,
             ridge: 0.01,
             shrink: 0.005,
@@ -74,7 +74,7 @@ impl Default for Descent {
     }
 }
 
-impl Descent {
+impl DescentParams {
     fn check(&self) -> Result<()> {
         let refuse = |name, reason: &str| Err(Error::parameter(name, reason));
         if !(self.ridge.is_finite() && self.ridge >= 0.0) {
@@ -124,7 +124,7 @@ impl Descent {
         let lower = factor(moments, self.ridge)?;
         let statistic = objective.statistic(&labels);
         let mut weights = least_squares(&lower, &statistic, total);
-        let preconditioner = Preconditioner::new(&lower, vec![total.recip() as f32; count]);
+        let preconditioner = InputPreconditioner::new(&lower, vec![total.recip() as f32; count]);
         drop(lower);
         let schedule = Schedule {
             epochs: self.epochs,
@@ -169,16 +169,16 @@ fn least_squares(lower: &Mat<f64>, statistic: &Mat<f64>, total: f64) -> Matrix {
     out
 }
 
-/// What a gradient is multiplied with: scale·(LLᵀ)⁻¹, with a scale for each label.
-pub(crate) struct Preconditioner {
+/// The preconditioner of a gradient: scale·(LLᵀ)⁻¹, with a scale for each label.
+pub(crate) struct InputPreconditioner {
     /// L. Solving with it loses the root of the digits that multiplying with an inverse would, and costs the same.
     lower: Mat<f32>,
     scales: Vec<f32>,
 }
 
-impl Preconditioner {
-    pub fn new(lower: &Mat<f64>, scales: Vec<f32>) -> Preconditioner {
-        Preconditioner { lower: Mat::from_fn(lower.nrows(), lower.ncols(), |i, j| lower[(i, j)] as f32), scales }
+impl InputPreconditioner {
+    pub fn new(lower: &Mat<f64>, scales: Vec<f32>) -> InputPreconditioner {
+        InputPreconditioner { lower: Mat::from_fn(lower.nrows(), lower.ncols(), |i, j| lower[(i, j)] as f32), scales }
     }
 }
 
@@ -200,7 +200,7 @@ pub(crate) struct Schedule {
 pub(crate) fn descend(
     objective: &Objective<'_>,
     labels: &[u32],
-    preconditioner: &Preconditioner,
+    preconditioner: &InputPreconditioner,
     statistic: Option<&Mat<f64>>,
     weights: &mut Matrix,
     schedule: Schedule,
@@ -265,7 +265,7 @@ fn weight(weights: Option<&[f32]>, n: usize) -> f64 {
 /// velocity ← momentum·velocity − length·C⁻¹·gradient; weights ← weights + velocity.
 fn advance(
     gradient: &Mat<f64>,
-    preconditioner: &Preconditioner,
+    preconditioner: &InputPreconditioner,
     (length, momentum): (f32, f32),
     weights: &mut Matrix,
     velocity: &mut Matrix,

@@ -24,12 +24,12 @@ use crate::linalg::matrix::Matrix;
 /// Labels of one task.
 const BLOCK: usize = 512;
 
-/// What gradients are estimated of.
+/// The objective whose gradients are estimated.
 pub(crate) struct Estimate<'a> {
     pub inputs: Inputs<'a>,
     pub targets: Targets<'a>,
     pub loss: Loss,
-    /// What rows of inputs are multiplied with: weights belong to the result.
+    /// The factor of rows of inputs: weights belong to the result.
     pub coordinates: Mat<f32>,
 }
 
@@ -113,7 +113,7 @@ impl Estimate<'_> {
         let z = self.rows(rows);
         let mut residuals = vec![0f32; rows.len() * count];
         scores(&z, &block, &mut residuals);
-        let scope = Scope::new(self, subset);
+        let scope = SubsetTerms::new(self, subset);
         residuals.chunks_mut(count.max(1)).zip(rows).for_each(|(row, i)| scope.residual(*i as usize, row));
         let mut gradient = vec![0f32; count * width];
         let residuals = faer::MatRef::from_row_major_slice(&residuals, rows.len(), count);
@@ -122,8 +122,8 @@ impl Estimate<'_> {
     }
 }
 
-/// What is the same for every row while a subset is looked at.
-struct Scope<'a> {
+/// The terms of a label sample that are the same for every row.
+struct SubsetTerms<'a> {
     estimate: &'a Estimate<'a>,
     subset: &'a LabelSample,
     zeros: Vec<f32>,
@@ -131,14 +131,14 @@ struct Scope<'a> {
     counts: Vec<f32>,
 }
 
-impl<'a> Scope<'a> {
-    fn new(estimate: &'a Estimate<'a>, subset: &'a LabelSample) -> Scope<'a> {
+impl<'a> SubsetTerms<'a> {
+    fn new(estimate: &'a Estimate<'a>, subset: &'a LabelSample) -> SubsetTerms<'a> {
         let pairs = subset.labels.iter().zip(&subset.factors);
         let counts = match estimate.loss {
             Loss::Independent => pairs.map(|(l, f)| f * estimate.targets.label_weight(*l as usize)).collect(),
             Loss::Softmax => pairs.map(|(_, f)| f.ln()).collect(),
         };
-        Scope { estimate, subset, zeros: vec![0.0; subset.labels.len()], counts }
+        SubsetTerms { estimate, subset, zeros: vec![0.0; subset.labels.len()], counts }
     }
 
     /// Turns the scores of an example into the derivative of the function by them.

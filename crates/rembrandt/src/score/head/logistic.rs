@@ -17,11 +17,11 @@ use faer::{Mat, Par};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::descent::{Preconditioner, Schedule, descend};
+use super::descent::{InputPreconditioner, Schedule, descend};
 use super::inputs::{Inputs, STRIP};
 use super::objective::{Loss, Objective, Targets, scores};
 use super::second_moments::gram;
-use crate::linalg::lbfgs::{self, Limits, Outcome};
+use crate::linalg::lbfgs::{self, LbfgsLimits, LbfgsOutcome};
 use crate::linalg::matrix::Matrix;
 use crate::{Error, Result, Run};
 
@@ -44,7 +44,7 @@ const JITTER: f64 = 1e-6;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LogisticParams {
-    /// What kind of probabilities to predict.
+    /// The kind of probabilities to predict.
     pub loss: Loss,
     /// Ridge λ, in examples: ρ = λ times the mean square of an input. Weights of a label are pulled to 0 as
     /// strongly as λ examples could pull them elsewhere.
@@ -83,7 +83,7 @@ impl LogisticParams {
 /// A trained logistic head: scores are W(z, 1).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Logistic {
-    /// What kind of probabilities the scores stand for.
+    /// The kind of probabilities that the scores stand for.
     pub loss: Loss,
     /// W, one row per label; the last column belongs to the constant.
     pub weights: Matrix,
@@ -187,7 +187,7 @@ impl LogisticParams {
         round: &Round,
         mut found: Matrix,
         run: &mut Run<'_>,
-    ) -> Result<(Matrix, Outcome)> {
+    ) -> Result<(Matrix, LbfgsOutcome)> {
         if self.loss == Loss::Softmax && self.epochs > 0 {
             let schedule = Schedule {
                 epochs: self.epochs,
@@ -198,16 +198,16 @@ impl LogisticParams {
                 seed: SHUFFLE,
             };
             let scales = round.inverse.iter().map(|v| (v * v) as f32).collect();
-            let preconditioner = Preconditioner::new(&round.lower, scales);
+            let preconditioner = InputPreconditioner::new(&round.lower, scales);
             let work = (&mut *run, labels.len() as u64);
             descend(objective, labels, &preconditioner, None, &mut found, schedule, work)?;
         }
         if self.steps == 0 {
-            return Ok((found, Outcome::default()));
+            return Ok((found, LbfgsOutcome::default()));
         }
         let mut u = round.enter(&found);
         let tied = self.loss == Loss::Softmax;
-        let limits = Limits { evaluations: self.steps, tolerance: self.tolerance, tied };
+        let limits = LbfgsLimits { evaluations: self.steps, tolerance: self.tolerance, tied };
         let outcome = lbfgs::minimize(&mut u, limits, |ids, u, out| {
             let active: Vec<u32> = ids.iter().map(|i| labels[*i]).collect();
             let gradient = objective.gradient(&active, &round.leave(ids, u));

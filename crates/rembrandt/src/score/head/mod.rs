@@ -9,8 +9,8 @@
 //! | [`LogisticParams`] with [`Loss::Softmax`] | log-odds of one label of all (LR) | multiclass |
 //! | [`LogisticParams`] with [`Loss::Independent`] | log-odds of each label (ILR) | multilabel |
 //!
-//! Logistic heads see h or [`RandomFeatures`] of it; with thousands of those, [`Descent`] trains the same heads in a few
-//! passes, and with very many labels [`Sampled`] does so by looking at some of them at a time. P was fitted to the
+//! Logistic heads see h or [`RandomFeatures`] of it; with thousands of those, [`DescentParams`] trains the same heads in a few
+//! passes, and with very many labels [`SampledParams`] does so by looking at some of them at a time. P was fitted to the
 //! training examples, whose h are therefore better than those of new examples will be, and a head trained on them trusts
 //! h too much: [`out_of_fold`] computes h of training examples with projections that have not seen them. The two kinds of
 //! scores add up to better ones than either, a [`Head`] holds how much of each to take, and a [`Calibration`] makes
@@ -39,7 +39,7 @@ pub use calibrate::Calibration;
 pub(crate) use calibrate::platt;
 pub use crossfit::{Folds, out_of_fold};
 pub(crate) use decode::Decoder;
-pub use descent::Descent;
+pub use descent::DescentParams;
 pub use features::{FeatureParams, Kernel, RandomFeatures};
 pub use inputs::{Inputs, project};
 pub(crate) use inputs::{STRIP, add_intercept};
@@ -47,7 +47,7 @@ pub use logistic::{Logistic, LogisticParams, LogisticReport};
 pub use objective::{Loss, Targets};
 pub(crate) use pursuit::{Dictionary, Pursuit};
 pub(crate) use row_subset::RowSubset;
-pub use sampled::Sampled;
+pub use sampled::SampledParams;
 
 use crate::linalg::matrix::Matrix;
 use crate::linalg::table::Table;

@@ -34,7 +34,7 @@ const TILE_COLS: usize = 512;
 /// Marks a label that is not among those looked at.
 const ABSENT: u32 = u32::MAX;
 
-/// What kind of probabilities a logistic head predicts.
+/// The kind of probabilities that a logistic head predicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Loss {
@@ -84,7 +84,7 @@ impl Targets<'_> {
         self.label_weights.map_or(1.0, |v| v[label])
     }
 
-    /// What the probabilities of an example count.
+    /// The weight of the probabilities of an example.
     pub(crate) fn mass(&self, i: usize, loss: Loss) -> f32 {
         let weight = self.example_weight(i);
         match loss {
@@ -126,7 +126,7 @@ impl Objective<'_> {
         let (width, count) = (self.inputs.width(), labels.len());
         assert_eq!((weights.rows(), weights.cols()), (count, width), "sizes do not fit");
         let mut sum = tiles(count, width);
-        let scope = Scope::new(self, labels);
+        let scope = LabelTerms::new(self, labels);
         let rows = BLOCK.min(self.inputs.rows());
         let (mut z, mut residuals) = (vec![0f32; rows * width], vec![0f32; rows * count]);
         for start in (0..self.inputs.rows()).step_by(BLOCK) {
@@ -155,7 +155,7 @@ impl Objective<'_> {
     pub fn statistic(&self, labels: &[u32]) -> Mat<f64> {
         let (width, count) = (self.inputs.width(), labels.len());
         let mut sum = tiles(count, width);
-        let scope = Scope::new(self, labels);
+        let scope = LabelTerms::new(self, labels);
         let mut all = vec![0.0; width];
         let rows = BLOCK.min(self.inputs.rows());
         let mut z = vec![0f32; rows * width];
@@ -224,8 +224,8 @@ impl Objective<'_> {
     }
 }
 
-/// What is the same for every row while some labels are looked at.
-struct Scope<'a> {
+/// The terms of a set of labels that are the same for every row.
+struct LabelTerms<'a> {
     objective: &'a Objective<'a>,
     /// Where a label stands among those looked at.
     place: Vec<u32>,
@@ -234,16 +234,16 @@ struct Scope<'a> {
     label_weights: Vec<f32>,
 }
 
-impl<'a> Scope<'a> {
-    fn new(objective: &'a Objective<'a>, labels: &[u32]) -> Scope<'a> {
+impl<'a> LabelTerms<'a> {
+    fn new(objective: &'a Objective<'a>, labels: &[u32]) -> LabelTerms<'a> {
         let mut place = vec![ABSENT; objective.targets.count];
         labels.iter().enumerate().for_each(|(i, label)| place[*label as usize] = i as u32);
         let offset = labels.iter().map(|l| objective.offset[*l as usize]).collect();
         let label_weights = labels.iter().map(|l| objective.targets.label_weight(*l as usize)).collect();
-        Scope { objective, place, offset, label_weights }
+        LabelTerms { objective, place, offset, label_weights }
     }
 
-    /// What the offset of a label adds to the target, for each unit of mass.
+    /// The share of a label's offset in the target, for each unit of mass.
     fn share(&self, place: usize) -> f64 {
         let weight = match self.objective.loss {
             Loss::Independent => self.label_weights[place],

@@ -11,15 +11,15 @@ pub(crate) const COUNT: usize = 6;
 const OFFSET: [f32; COUNT] = [0.01, 0.02, 0.0, 0.05, 0.03, 0.01];
 
 /// Examples in 4 dimensions with labels that depend on them, noisily; one label that nobody has.
-pub(crate) struct Problem {
+pub(crate) struct ToyProblem {
     pub h: Matrix,
     pub labels: Csr,
     pub example_weights: Vec<f32>,
     pub label_weights: Vec<f32>,
 }
 
-impl Problem {
-    pub fn new(n: usize, loss: Loss) -> Problem {
+impl ToyProblem {
+    pub fn new(n: usize, loss: Loss) -> ToyProblem {
         let mut h = Matrix::zeros(n, 4);
         crate::linalg::random::fill_normal(&mut h, 0, 5);
         let mut noise = Matrix::zeros(n, COUNT);
@@ -39,7 +39,7 @@ impl Problem {
             labels.end_row();
         }
         let example_weights = (0..n).map(|i| (i % 3) as f32).collect();
-        Problem { h, labels, example_weights, label_weights: vec![1.0, 2.0, 0.5, 1.0, 3.0, 1.0] }
+        ToyProblem { h, labels, example_weights, label_weights: vec![1.0, 2.0, 0.5, 1.0, 3.0, 1.0] }
     }
 
     pub fn targets(&self) -> Targets<'_> {

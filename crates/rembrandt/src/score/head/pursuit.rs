@@ -24,7 +24,7 @@ use crate::linalg::matrix::Matrix;
 
 /// Rows of the embedding multiplied at a time.
 const TILE: usize = 256;
-/// What is left of h must have an inner product with a row that is this large, relative to h and the row.
+/// The least inner product of the residual of h with a row, relative to h and the row.
 const NOTHING: f64 = 1e-5;
 /// A row counts as a combination of others when less than this fraction of its square is its own.
 const DEPENDENT: f64 = 1e-6;
@@ -56,11 +56,11 @@ impl Dictionary for Matrix {
     }
 }
 
-/// What a pursuit found for some examples.
+/// The result of a pursuit for some examples.
 #[derive(Debug)]
 pub(crate) struct Pursuit {
-    examples: Vec<Example>,
-    /// What is left of h, a row for each example.
+    examples: Vec<ActiveSet>,
+    /// The residuals of h, a row for each example.
     pub rest: Matrix,
 }
 
@@ -68,8 +68,9 @@ impl Pursuit {
     /// Goes after the rows of `h`, with at most `atoms` labels for each.
     pub fn new(rows: &dyn Dictionary, h: &Matrix, atoms: usize) -> Pursuit {
         let square = |row: &[f32]| row.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>();
-        let mut examples: Vec<Example> =
-            (0..h.rows()).map(|i| Example { floor: NOTHING * square(h.row(i)).sqrt(), ..Example::default() }).collect();
+        let mut examples: Vec<ActiveSet> = (0..h.rows())
+            .map(|i| ActiveSet { floor: NOTHING * square(h.row(i)).sqrt(), ..ActiveSet::default() })
+            .collect();
         let mut rest = h.clone();
         for _ in 0..atoms.min(h.cols()).min(rows.count()) {
             let best = best(rows, &rest, &examples);
@@ -97,13 +98,13 @@ impl Pursuit {
 
 /// The label whose row has the largest inner product with what is left of each example, of those not taken; of equals
 /// the lower one.
-fn best(rows: &dyn Dictionary, rest: &Matrix, examples: &[Example]) -> Vec<Option<(u32, f32)>> {
+fn best(rows: &dyn Dictionary, rest: &Matrix, examples: &[ActiveSet]) -> Vec<Option<(u32, f32)>> {
     let count = rows.count();
     let tile = |tile: usize| {
         let labels = tile * TILE..count.min((tile + 1) * TILE);
         let mut products = vec![0.0; rest.rows() * labels.len()];
         rows.multiply(rest.as_slice(), labels.clone(), &mut products);
-        let of = |(row, example): (&[f32], &Example)| {
+        let of = |(row, example): (&[f32], &ActiveSet)| {
             let free = labels.clone().map(|label| label as u32).zip(row.iter().copied());
             larger(free.filter(|(label, v)| v.is_finite() && !example.labels.contains(label)))
         };
@@ -120,7 +121,7 @@ fn larger(pairs: impl Iterator<Item = (u32, f32)>) -> Option<(u32, f32)> {
 
 /// The labels taken for one example, and the Cholesky factor of the inner products of their rows.
 #[derive(Clone, Debug, Default)]
-struct Example {
+struct ActiveSet {
     labels: Vec<u32>,
     rows: Vec<Vec<f32>>,
     /// Lower triangle, row by row.
@@ -135,7 +136,7 @@ struct Example {
     done: bool,
 }
 
-impl Example {
+impl ActiveSet {
     /// Takes a label, unless nothing is to be gained, and leaves in `rest` what remains of `h`.
     fn take(&mut self, rows: &dyn Dictionary, best: Option<(u32, f32)>, h: &[f32], rest: &mut [f32]) {
         let Some((label, product)) = best.filter(|_| !self.done) else {

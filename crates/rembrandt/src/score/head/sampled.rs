@@ -2,8 +2,8 @@
 //!
 //! Examples near each other have the same likely labels, and nearly all others add nothing there. So the examples are
 //! divided into regions, and the examples of a region look at about `labels` labels: their own, the likely ones of
-//! the region, and some of all others that stand for the rest (`subset.rs`). What is likely in a region is found out by
-//! scoring a few of its examples against all labels, often at the beginning, when the weights change fast, and once in
+//! the region, and some of all others that stand for the rest (`label_sample.rs`). The likely labels of a region are found
+//! by scoring a few of its examples against all labels, often at the beginning, when the weights change fast, and once in
 //! an epoch later. A step takes some examples of every region, so that its gradient varies little, or of one
 //! in up to four where regions are many, and moves all weights:
 //!
@@ -11,8 +11,9 @@
 //! M ← β M + (1−β) G,   V ← β′V + (1−β′) G²,   U ← U − length · M/√V        (Adam [1], each entry by itself)
 //! ```
 //!
-//! in the coordinates u = QᵀLᵀw, in which the moments LLᵀ of the inputs are the identity and the ridge is a multiple of each
-//! coordinate, so that it costs nothing. The step lengths go down to 0. An epoch takes about 4·n·`labels`·k operations, nearly all of them dense products of small matrices.
+//! in the coordinates u = QᵀLᵀw, in which the moments LLᵀ of the inputs are the identity and the ridge is a multiple of
+//! each coordinate, so that it costs nothing. The step lengths go down to 0. An epoch takes about 4·n·`labels`·k
+//! operations, nearly all of them dense products of small matrices.
 //!
 //! 1. D. Kingma, J. Ba: Adam: a method for stochastic optimization. ICLR 2015.
 
@@ -29,7 +30,7 @@ use super::logistic::{Logistic, Round, prior};
 use super::objective::{Loss, Targets};
 use super::partition::Partition;
 use super::second_moments::gram;
-use crate::linalg::kernels::adam::{Adam, Row};
+use crate::linalg::kernels::adam::{Adam, LabelState};
 use crate::linalg::matrix::Matrix;
 use crate::linalg::orth::eigen;
 use crate::{Error, Result, Run};
@@ -38,7 +39,7 @@ use crate::{Error, Result, Run};
 const MOMENTS: usize = 65_536;
 /// How examples are divided. Partition take turns where they are many, so that a step takes more rows of each that it takes
 /// any of, and reads the weights of its labels for more of them.
-const DIVISION: Division = Division { rows: 4096, in_turn: 128 };
+const DIVISION: RegionSizes = RegionSizes { rows: 4096, in_turn: 128 };
 /// Rows of a region that tell its likely labels, and of all regions, about. Each is scored against all labels.
 const TELLING: [usize; 2] = [4, 16];
 const TOLD: usize = 8192;
@@ -62,8 +63,8 @@ const STATE: &str = "sampled";
 /// How to train a logistic head on some of the labels at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Sampled {
-    /// What kind of probabilities to predict.
+pub struct SampledParams {
+    /// The kind of probabilities to predict.
     pub loss: Loss,
     /// Ridge λ, in examples, as [`LogisticParams`](super::LogisticParams) has it.
     pub ridge: f64,
@@ -79,24 +80,24 @@ pub struct Sampled {
     pub seed: u64,
 }
 
-impl Default for Sampled {
-    fn default() -> Sampled {
-        Sampled::new(Loss::Independent)
+impl Default for SampledParams {
+    fn default() -> SampledParams {
+        SampledParams::new(Loss::Independent)
     }
 }
 
-impl Sampled {
+impl SampledParams {
     /// The defaults. Labels that are independent of each other have noisier gradients, and take shorter steps.
-    pub fn new(loss: Loss) -> Sampled {
+    pub fn new(loss: Loss) -> SampledParams {
         let step = match loss {
             Loss::Independent => 0.015,
             Loss::Softmax => 0.05,
         };
-        Sampled { loss, ridge: 16.0, labels: 1024, epochs: 4, steps: 48, step, seed: 1 }
+        SampledParams { loss, ridge: 16.0, labels: 1024, epochs: 4, steps: 48, step, seed: 1 }
     }
 }
 
-impl Sampled {
+impl SampledParams {
     fn check(&self) -> Result<()> {
         let refuse = |name, reason: &str| Err(Error::parameter(name, reason));
         if !(self.ridge.is_finite() && self.ridge >= 0.0) {
@@ -124,7 +125,7 @@ impl Sampled {
 
     fn fit_divided(
         &self,
-        division: Division,
+        division: RegionSizes,
         inputs: Inputs<'_>,
         targets: Targets<'_>,
         run: &mut Run<'_>,
@@ -174,7 +175,7 @@ impl Sampled {
     ) -> Result<()> {
         let all = self.epochs * self.steps;
         let (mut taken, mut refresh, mut likely) = (0, FIRST_TOLD, vec![Likely::default(); regions.count()]);
-        if let Some((at, next, told, matrices, steps)) = run.find::<State>(STATE, 0)? {
+        if let Some((at, next, told, matrices, steps)) = run.find::<DescentState>(STATE, 0)? {
             (taken, refresh, likely) = (at, next, told);
             (moving.weights, moving.first, moving.second) = matrices;
             moving.steps = steps as i32;
@@ -224,10 +225,10 @@ fn shuffled(rows: &[u32], seed: u64) -> Vec<u32> {
 
 /// How examples are divided into regions.
 #[derive(Clone, Copy)]
-struct Division {
+struct RegionSizes {
     /// Rows of a region, at most.
     rows: usize,
-    /// Partition that a step takes rows of, at least, if there are so many.
+    /// Regions that a step takes rows of, at least, if there are so many.
     in_turn: usize,
 }
 
@@ -240,7 +241,7 @@ struct Turns {
 }
 
 impl Turns {
-    /// What step `part` of an epoch takes of the rows of a region. Neighbours have their turns in different steps.
+    /// The rows of a region that step `part` of an epoch takes. Neighbours have their turns in different steps.
     fn take<'a>(&self, rows: &'a [u32], region: usize, part: usize) -> &'a [u32] {
         let first = region % self.every;
         if part % self.every != first {
@@ -265,8 +266,8 @@ fn tell(estimate: &Estimate<'_>, lottery: &LabelSampler, order: &[Vec<u32>], wei
     first.chunks((TOGETHER / telling).max(1)).flat_map(together).collect()
 }
 
-/// What is kept of a descent: steps gone through, the next refresh, likely labels, U, M and V, and steps taken.
-type State = (usize, usize, Vec<Likely>, (Matrix, Matrix, Matrix), usize);
+/// The checkpoint of a descent: steps gone through, the next refresh, likely labels, U, M and V, and steps taken.
+type DescentState = (usize, usize, Vec<Likely>, (Matrix, Matrix, Matrix), usize);
 
 /// Weights on their way.
 struct Moving<'a> {
@@ -342,7 +343,7 @@ impl<'a> Moving<'a> {
                 let label = group * GROUP + i;
                 if frequency[label] > 0.0 {
                     let sums = &gradient[label * width..(label + 1) * width];
-                    adam.step(Row { weights, first, second, sums }, penalty);
+                    adam.step(LabelState { weights, first, second, sums }, penalty);
                 }
             }
         });

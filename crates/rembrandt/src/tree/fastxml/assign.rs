@@ -36,7 +36,7 @@ pub(super) fn inverse_ideal(labels: usize) -> f64 {
     if labels == 0 { 0.0 } else { best.recip() }
 }
 
-/// What a true label at a rank, counted from 1, is worth.
+/// The gain of a true label at a rank, counted from 1.
 fn discount(rank: usize) -> f64 {
     1.0 / (1.0 + rank as f64).ln()
 }
@@ -65,7 +65,7 @@ pub(super) fn assign(labels: &NodeLabels, gains: &[f64], right: &mut [bool]) {
     }
 }
 
-/// What each label is worth in the ranking of one side's examples; of equals the lower label comes first.
+/// The gain of each label in the ranking of one side's examples; of equals the lower label comes first.
 fn rank_side(
     labels: &NodeLabels,
     gains: &[f64],

@@ -6,7 +6,7 @@ use crate::linalg::csr::CsrRef;
 pub(super) const ABSENT: u32 = u32::MAX;
 
 /// A sparse matrix by columns.
-pub(super) struct Columns {
+pub(super) struct NodeColumns {
     /// Where each column begins; one more than there are columns.
     pub ptr: Vec<u32>,
     /// Row of each entry: the place of the example in the node.
@@ -15,7 +15,7 @@ pub(super) struct Columns {
     pub values: Vec<f32>,
 }
 
-impl Columns {
+impl NodeColumns {
     /// The columns of `examples`, the last of which is the constant 1, and which features the others are, in the order
     /// in which they are met. `value` is what an entry of an example becomes; `numbers` has a place for every feature
     /// and is [`ABSENT`] everywhere, before and after.
@@ -24,7 +24,7 @@ impl Columns {
         x: CsrRef<'_>,
         value: impl Fn(u32, f32) -> f32,
         numbers: &mut [u32],
-    ) -> (Columns, Vec<u32>) {
+    ) -> (NodeColumns, Vec<u32>) {
         let (mut present, mut ptr) = (Vec::new(), vec![0u32]);
         for i in examples {
             for id in x.row(*i as usize).0 {
@@ -54,6 +54,6 @@ impl Columns {
         }
         (0u32..).zip(&mut rows[ptr[present.len()] as usize..]).for_each(|(row, entry)| *entry = row);
         present.iter().for_each(|id| numbers[*id as usize] = ABSENT);
-        (Columns { ptr, rows, values }, present)
+        (NodeColumns { ptr, rows, values }, present)
     }
 }

@@ -3,25 +3,25 @@
 use rand_chacha::rand_core::Rng;
 
 use super::assign::{NodeLabels, assign, inverse_ideal};
-use super::columns::{ABSENT, Columns};
+use super::columns::{ABSENT, NodeColumns};
 use super::{FastXml, FastXmlParams};
 use crate::data::{Dataset, Examples};
 use crate::linalg::csr::Csr;
-use crate::linalg::l1::{Limits, Problem};
+use crate::linalg::l1::{L1Limits, L1Problem};
 use crate::linalg::topk::TopK;
 use crate::tree::hyperplane_tree::{Growing, Hyperplane, Open, Routes};
 use crate::tree::lookup::factor;
-use crate::tree::parallel::{self, Work};
+use crate::tree::parallel::{self, TaskProgress};
 use crate::tree::{part, rng};
 use crate::{Error, Result, Run, Shape};
 
-/// What all trees share.
+/// The data and parameters that all trees share.
 pub(super) struct Forest<'a> {
     params: &'a FastXmlParams,
     shape: Shape,
     x: Csr,
     y: Csr,
-    /// What the values of each row are multiplied by.
+    /// The factor of the values of each row.
     factors: Vec<f64>,
     /// One over the root mean square of the values that are stored, after that: the logistic regressions see values in
     /// this unit, so that a cost means the same on features of any scale.
@@ -63,14 +63,14 @@ impl<'a> Forest<'a> {
         let kept = run.shared("tree");
         let grown = parallel::each(trees, "growing trees", run, |tree, work| {
             let Some((checkpoints, name)) = &kept else {
-                return Tree::new(self, tree, examples.clone()).grow(work, budget).map(Ok);
+                return GrowingTree::new(self, tree, examples.clone()).grow(work, budget).map(Ok);
             };
             let name = format!("{name}-{tree}");
             match checkpoints.find(&name, 0) {
                 Ok(Some((grown, _))) => work.tick(budget).then_some(Ok(grown)),
                 Ok(None) => {
                     checkpoints.count();
-                    let grown = Tree::new(self, tree, examples.clone()).grow(work, budget)?;
+                    let grown = GrowingTree::new(self, tree, examples.clone()).grow(work, budget)?;
                     Some(checkpoints.keep(&name, 0, 0, &grown).map(|()| grown))
                 }
                 Err(e) => Some(Err(e)),
@@ -91,7 +91,7 @@ impl<'a> Forest<'a> {
 }
 
 /// A tree as it grows.
-struct Tree<'a> {
+struct GrowingTree<'a> {
     forest: &'a Forest<'a>,
     number: usize,
     /// The examples; those of a node lie together.
@@ -103,16 +103,16 @@ struct Tree<'a> {
     shares: Csr,
 }
 
-impl<'a> Tree<'a> {
-    fn new(forest: &'a Forest<'a>, number: usize, examples: Vec<u32>) -> Tree<'a> {
+impl<'a> GrowingTree<'a> {
+    fn new(forest: &'a Forest<'a>, number: usize, examples: Vec<u32>) -> GrowingTree<'a> {
         let Shape { d, c, .. } = forest.shape;
         let growing = Growing::new(examples.len());
         let [features, labels] = [d, c].map(|width| vec![ABSENT; width]);
-        Tree { forest, number, examples, features, labels, growing, shares: Csr::new(false) }
+        GrowingTree { forest, number, examples, features, labels, growing, shares: Csr::new(false) }
     }
 
     /// Grows it to the end, unless stopped; counts `budget` units of work.
-    fn grow(mut self, work: &Work, mut budget: u64) -> Option<(Routes, Csr)> {
+    fn grow(mut self, work: &TaskProgress, mut budget: u64) -> Option<(Routes, Csr)> {
         while let Some(node) = self.growing.next() {
             match self.split(&node) {
                 Some((middle, by)) => self.growing.split(&node, middle, by),
@@ -201,14 +201,14 @@ impl<'a> Tree<'a> {
     fn hyperplane(&mut self, node: &Open, right: &[bool]) -> Option<Hyperplane> {
         let examples = &self.examples[node.examples.clone()];
         let value = |i: u32, v: f32| (self.forest.unit * (self.forest.factors[i as usize] * f64::from(v))) as f32;
-        let (columns, present) = Columns::of(examples, self.forest.x.view(), value, &mut self.features);
+        let (columns, present) = NodeColumns::of(examples, self.forest.x.view(), value, &mut self.features);
         if self.growing.weights() + present.len() >= u32::MAX as usize {
             return None;
         }
         let costs = self.costs(node, right);
-        let limits = Limits { steps: self.forest.params.steps, tolerance: self.forest.params.tolerance };
-        let Columns { ptr, rows, values } = &columns;
-        let mut solution = Problem { ptr, rows, values, positive: right, costs: &costs }.solve(limits);
+        let limits = L1Limits { steps: self.forest.params.steps, tolerance: self.forest.params.tolerance };
+        let NodeColumns { ptr, rows, values } = &columns;
+        let mut solution = L1Problem { ptr, rows, values, positive: right, costs: &costs }.solve(limits);
         let bias = solution.pop().unwrap_or(0.0) as f32;
         let found =
             present.iter().zip(solution).map(|(id, w)| (*id, finite(w * self.forest.unit))).filter(|(_, w)| *w != 0.0);
@@ -218,7 +218,7 @@ impl<'a> Tree<'a> {
         Some(Hyperplane { bias, weights })
     }
 
-    /// What a mistake on each example of a node costs. Both sides are worth the same, however many examples they have,
+    /// The cost of a mistake on each example of a node. Both sides are worth the same, however many examples they have,
     /// and together what the examples would be: otherwise a small side is not worth the weights that would tell it from
     /// the other, all examples go where most are, and the node is left whole.
     fn costs(&self, node: &Open, right: &[bool]) -> Vec<f32> {

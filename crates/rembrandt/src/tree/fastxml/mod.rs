@@ -23,7 +23,7 @@ mod tests;
 
 use super::hyperplane_tree::Routes;
 use super::lookup::Lookup;
-use super::{Array, Arrays, Source, TreeSummary, Wanted};
+use super::{Array, ArraySource, Arrays, TreeSummary, Wanted};
 use crate::data::RowScale;
 use crate::linalg::csr::Csr;
 
@@ -76,7 +76,7 @@ impl FastXml {
     }
 
     /// From arrays, for `d` features and `c` labels. Checks everything.
-    pub(crate) fn from_arrays(source: &dyn Source, (d, c): (usize, usize)) -> Result<FastXml, String> {
+    pub(crate) fn from_arrays(source: &dyn ArraySource, (d, c): (usize, usize)) -> Result<FastXml, String> {
         let row_scale = RowScale::from_code(&source.u32s("fastxml.row_scale")?);
         let row_scale = row_scale.ok_or("tensor fastxml.row_scale names no way to divide rows")?;
         let routes = Routes::from_arrays(source, d)?;

@@ -26,7 +26,7 @@ pub struct FastXmlParams {
     /// sparse. It holds for features whose stored values have a root mean square of 1, and others are taken in that unit:
     /// otherwise rows of length 1 would be split no more where values of 1 still are.
     pub cost: f64,
-    /// What the features of an example are divided by, in training and prediction alike.
+    /// The divisor of the features of an example, in training and prediction alike.
     pub row_scale: RowScale,
     /// Hyperplanes between a root and a leaf at most; nodes further down become leaves whatever their size.
     pub depth: usize,
@@ -82,7 +82,7 @@ impl FastXmlParams {
         // numbers for each of its rows, where features and labels are.
         let copy = 8.0 * x + 8.0 * y + 24.0 * n;
         let root = 8.0 * x + 4.0 * y + 70.0 * n + 30.0 * (shape.d + shape.c) as f64;
-        // What a tree holds per example varies; hyperplanes seldom have more than a few weights for each.
+        // The size of a tree per example varies; hyperplanes seldom have more than a few weights for each.
         let nodes = (2.0 * n / self.leaf_examples as f64).min(self.nodes as f64 / self.trees as f64) + 1.0;
         let shares = (y / n.max(1.0) * self.leaf_examples as f64).min(self.leaf_labels as f64);
         let tree = 8.0 * (WEIGHTS_PER_EXAMPLE * n + nodes * (2.0 + shares));

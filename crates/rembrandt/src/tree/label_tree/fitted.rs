@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::scorers::{Candidates, Input, Reach};
+use super::scorers::{Candidates, Reach, ScorerInput};
 use super::tables::Tables;
 use super::tree::Tree;
 use crate::Embedding;
@@ -10,7 +10,7 @@ use crate::linalg::csr::CsrRef;
 use crate::linalg::kernels::elementwise::exp_sum;
 use crate::linalg::matrix::Matrix;
 use crate::tree::unit_row::{RowBuffer, unit_row};
-use crate::tree::{Array, Arrays, Source, Wanted};
+use crate::tree::{Array, ArraySource, Arrays, Wanted};
 
 /// A label tree, trained.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,24 +78,24 @@ impl Projection {
     }
 }
 
-/// What the scorers see of a row: it is divided by its length and, where there is a projection, projected.
+/// The row as the scorers see it: divided by its length and, where there is a projection, projected.
 pub(super) fn input<'a>(
     projection: Option<&'a Projection>,
     (ids, values): (&'a [u32], Option<&[f32]>),
     d: usize,
     (row, buffer): &'a mut (RowBuffer, Vec<f32>),
-) -> Input<'a> {
+) -> ScorerInput<'a> {
     let (ids, values) = unit_row(ids, values, d, row);
     match projection {
-        None => Input { ids, values },
+        None => ScorerInput { ids, values },
         Some(projection) => {
             projection.project(ids, values, buffer);
-            Input { ids: &projection.ids, values: buffer }
+            ScorerInput { ids: &projection.ids, values: buffer }
         }
     }
 }
 
-/// What a label tree is like.
+/// The size and shape of a label tree.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LabelTreeSummary {
     /// Nodes that are not labels.
@@ -179,7 +179,7 @@ impl LabelTree {
         }
     }
 
-    /// What the tree is like.
+    /// The size and shape of the tree.
     pub fn summary(&self) -> LabelTreeSummary {
         let tree = &self.tree;
         let leaves = tree.len() - (0..tree.len() as u32).filter(|node| !tree.children(*node).is_empty()).count();
@@ -236,7 +236,7 @@ impl LabelTree {
 
     /// The tree for `d` features and `c` labels that the arrays of a file hold. Everything that ranking relies on is
     /// checked, so that no damaged file makes it panic or go round in circles.
-    pub(crate) fn from_arrays(source: &dyn Source, (d, c): (usize, usize)) -> Result<LabelTree, String> {
+    pub(crate) fn from_arrays(source: &dyn ArraySource, (d, c): (usize, usize)) -> Result<LabelTree, String> {
         let tree = Tree::checked(source.u32s("label_tree.first")?, source.u32s("label_tree.labels")?, c)?;
         let counts = source.u32s("label_tree.counts")?;
         if counts.len() != tree.len() {
@@ -262,7 +262,7 @@ impl LabelTree {
 }
 
 /// How far behind the best a node may be to be followed. Trees of earlier versions follow all of the beam.
-fn margin(source: &dyn Source) -> Result<f32, String> {
+fn margin(source: &dyn ArraySource) -> Result<f32, String> {
     if !source.has("label_tree.margin") {
         return Ok(f32::INFINITY);
     }

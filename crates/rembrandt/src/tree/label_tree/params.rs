@@ -1,4 +1,4 @@
-//! What to compute: the parameters of a label tree, their defaults and bounds.
+//! The parameters of a label tree, their defaults and bounds.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +17,7 @@ const MOST_CHILDREN: usize = 1 << 20;
 /// Tables of more numbers are refused: places in them are 32 bits wide in a file.
 const MOST_NUMBERS: u64 = u32::MAX as u64;
 
-/// What tells which labels belong together.
+/// The vectors by which labels belong together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Affinity {
@@ -46,7 +46,7 @@ pub struct LabelTreeParams {
     /// Dimensions that nodes score examples in; as many as there are features, or more, means the features themselves.
     /// Absent: the features themselves up to 512 of them, and else 100 dimensions.
     pub rank: Option<usize>,
-    /// What tells which labels belong together.
+    /// The vectors by which labels belong together.
     pub affinity: Affinity,
     /// Relative ridge of the embedding.
     pub ridge: f64,

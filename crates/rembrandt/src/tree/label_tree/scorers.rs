@@ -16,9 +16,9 @@ const BEFORE: f32 = 1e-3;
 /// Gradients of scores that are not larger are passed over: nearly all candidates are hopeless, and rightly so.
 const NEGLIGIBLE: f32 = 1e-3;
 
-/// What an example looks like to the scorers.
+/// An example as the scorers see it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Input<'a> {
+pub(super) struct ScorerInput<'a> {
     pub ids: &'a [u32],
     pub values: &'a [f32],
 }
@@ -64,14 +64,14 @@ impl Candidates {
     }
 
     /// Begins at the root.
-    pub fn look_at_root(&mut self, tables: &Tables, input: Input<'_>) {
+    pub fn look_at_root(&mut self, tables: &Tables, input: ScorerInput<'_>) {
         self.parents.clear();
         self.parents.push(0);
         self.look(tables, input);
     }
 
     /// Goes on to the children of the candidates within reach.
-    pub fn look_below(&mut self, tree: &Tree, tables: &Tables, input: Input<'_>, reach: Reach) {
+    pub fn look_below(&mut self, tree: &Tree, tables: &Tables, input: ScorerInput<'_>, reach: Reach) {
         if !self.follow_high(tree, reach) {
             self.follow_ranked(tree, reach);
         }
@@ -141,7 +141,7 @@ impl Candidates {
     }
 
     /// Computes the scores.
-    fn look(&mut self, tables: &Tables, input: Input<'_>) {
+    fn look(&mut self, tables: &Tables, input: ScorerInput<'_>) {
         self.places.clear();
         self.places.extend(self.parents.iter().map(|parent| tables.place(*parent)));
         write_scores((input.ids, input.values), tables.numbers(), tables.width, &self.places, &mut self.scores);
@@ -191,7 +191,7 @@ impl<'a> Learner<'a> {
 
     /// One step of all scorers that an example meets on its way, at each level towards the node of `path`. The search
     /// is that of a prediction, except that it never loses the path.
-    pub fn learn(&mut self, input: Input<'_>, path: &[u32], weight: f32) {
+    pub fn learn(&mut self, input: ScorerInput<'_>, path: &[u32], weight: f32) {
         let tree = self.tree;
         self.found.look_at_root(&self.weights, input);
         for (level, right) in path.iter().enumerate() {
@@ -216,7 +216,7 @@ impl<'a> Learner<'a> {
     }
 
     /// One step of the scorers of a node's children, those whose gradient is not next to nothing.
-    fn descend(&mut self, table: Place, gradient: std::ops::Range<usize>, input: Input<'_>, weight: f32) {
+    fn descend(&mut self, table: Place, gradient: std::ops::Range<usize>, input: ScorerInput<'_>, weight: f32) {
         let gradient = self.gradient[gradient].iter().enumerate();
         self.active.clear();
         self.active.extend(gradient.filter(|(_, g)| g.abs() > NEGLIGIBLE).map(|(column, g)| (column, weight * g)));

@@ -37,7 +37,7 @@ impl Tables {
         let places: Vec<Place> = columns.iter().map(&mut next).collect();
         let mut numbers = vec![0f32; end + LINE];
         let first = numbers.as_ptr().align_offset(4 * LINE).min(LINE);
-        // What is no child must never be followed, nor count among those that are.
+        // A place without a child must never be followed, nor count among those that are.
         for (place, columns) in places.iter().zip(&columns) {
             let constants = first + place.start + (width - 1) * place.stride;
             numbers[constants + columns..constants + place.stride].fill(f32::NEG_INFINITY);
@@ -77,7 +77,7 @@ impl Tables {
         self.places[node as usize]
     }
 
-    /// What places are places in.
+    /// The table that places point into.
     #[inline]
     pub fn numbers(&self) -> &[f32] {
         &self.numbers[self.first..]

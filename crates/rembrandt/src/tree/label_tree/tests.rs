@@ -70,7 +70,7 @@ fn scorers_that_an_example_meets_are_counted() {
     assert_eq!(met(2, 4, 1e9), 4 + 60);
     assert!((11..=12).contains(&met(3, 1, 1e9)));
     assert_eq!(met(3, 16, 1e9), 4 + 16 + 60);
-    // What lies far behind is not met.
+    // Nodes that lie far behind are not met.
     assert_eq!(met(2, 4, 0.0), 4 + 15);
 }
 

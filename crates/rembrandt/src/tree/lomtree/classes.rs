@@ -1,11 +1,11 @@
-//! What a node remembers of each class: a small hash table that grows with the classes that come by.
+//! The statistics of each class at a node: a small hash table that grows with the classes that come by.
 //!
 //! The nodes near the root see every class and those below a handful, so each has a table of its own size. Places
 //! follow from the classes and their order of arrival alone, so that nothing depends on the run.
 
-/// What is known of one class at one node.
+/// The statistics of one class at one node.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Entry {
+pub(super) struct ClassStats {
     /// The class, or [`FREE`].
     class: u32,
     /// Weight of its examples.
@@ -16,16 +16,16 @@ pub(super) struct Entry {
 
 /// Marks a place without a class.
 const FREE: u32 = u32::MAX;
-const EMPTY: Entry = Entry { class: FREE, weight: 0.0, mean: 0.0 };
+const EMPTY: ClassStats = ClassStats { class: FREE, weight: 0.0, mean: 0.0 };
 
 /// Bytes of a place.
-pub(super) const PLACE: usize = size_of::<Entry>();
+pub(super) const PLACE: usize = size_of::<ClassStats>();
 
 /// The classes of a node.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Classes {
     /// A power of two of places, or none.
-    places: Vec<Entry>,
+    places: Vec<ClassStats>,
     used: usize,
 }
 
@@ -35,9 +35,9 @@ impl Classes {
         self.used
     }
 
-    /// What is known of a class; room is made for one that is new.
+    /// The statistics of a class; room is made for one that is new.
     #[inline]
-    pub fn entry(&mut self, class: u32) -> &mut Entry {
+    pub fn entry(&mut self, class: u32) -> &mut ClassStats {
         if 4 * (self.used + 1) > 3 * self.places.len() {
             self.grow();
         }

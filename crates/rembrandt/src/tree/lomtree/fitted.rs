@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::weights::{Layout, Row, margin};
+use super::weights::{ExampleRow, WeightLayout, margin};
 use crate::tree::unit_row::{RowBuffer, unit_row};
-use crate::tree::{Array, Arrays, Source, Wanted};
+use crate::tree::{Array, ArraySource, Arrays, Wanted};
 
 /// A LomTree, as flat arrays.
 ///
@@ -26,7 +26,7 @@ pub struct LomTree {
     pub(super) regressors: Vec<u32>,
 }
 
-/// What a tree is like.
+/// The size and shape of a tree.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LomTreeSummary {
     /// Inner nodes.
@@ -65,10 +65,10 @@ impl LomTree {
         self.children.len() / 2
     }
 
-    fn layout(&self) -> Layout {
+    fn layout(&self) -> WeightLayout {
         match self.regressors.is_empty() {
-            true => Layout::Side { width: self.d + 1 },
-            false => Layout::Hashed { bits: self.weights.len().ilog2() },
+            true => WeightLayout::Side { width: self.d + 1 },
+            false => WeightLayout::Hashed { bits: self.weights.len().ilog2() },
         }
     }
 
@@ -77,7 +77,7 @@ impl LomTree {
     pub fn rank(&self, ids: &[u32], values: Option<&[f32]>, wanted: Wanted<'_>) -> Vec<(u32, f32)> {
         let mut buffer = RowBuffer::default();
         let (ids, values) = unit_row(ids, values, self.d, &mut buffer);
-        let row = Row { ids, values, constant: self.d as u32 };
+        let row = ExampleRow { ids, values, constant: self.d as u32 };
         let (inner, layout) = (self.inner(), self.layout());
         let mut at = 0;
         while at < inner {
@@ -96,7 +96,7 @@ impl LomTree {
         (&self.leaf_classes[range.clone()], &self.leaf_weights[range])
     }
 
-    /// What the tree is like.
+    /// The size and shape of the tree.
     pub fn summary(&self) -> LomTreeSummary {
         let inner = self.inner();
         let mut depths = vec![0usize; 2 * inner + 1];
@@ -141,7 +141,7 @@ impl LomTree {
 
     /// The tree for `d` features and `c` labels that the arrays of a file hold. Everything that ranking relies on is
     /// checked, so that no damaged file makes it panic or go round in circles.
-    pub(crate) fn from_arrays(source: &dyn Source, (d, c): (usize, usize)) -> Result<LomTree, String> {
+    pub(crate) fn from_arrays(source: &dyn ArraySource, (d, c): (usize, usize)) -> Result<LomTree, String> {
         let tree = LomTree {
             d,
             children: source.u32s("lomtree.children")?,

@@ -4,13 +4,13 @@ use rayon::prelude::*;
 
 use super::fitted::LomTree;
 use super::grow::Grower;
-use super::weights::Layout;
-use super::{REPORT, Table};
+use super::weights::WeightLayout;
+use super::{REPORT, TrainingSet};
 use crate::tree::unit_row::RowBuffer;
 use crate::{Result, Run};
 
 /// Sends all examples down once more and writes the tree as flat arrays, parents before children.
-pub(super) fn finish(grower: Grower<'_>, table: &Table, run: &mut Run<'_>) -> Result<LomTree> {
+pub(super) fn finish(grower: Grower<'_>, table: &TrainingSet, run: &mut Run<'_>) -> Result<LomTree> {
     let n = table.classes.len();
     let mut reached: Vec<(u32, u32, u32)> = Vec::with_capacity(n);
     for from in (0..n).step_by(REPORT) {
@@ -73,12 +73,12 @@ fn write(grower: Grower<'_>, d: usize, reached: &[(u32, u32, u32)], weight: impl
         tree.leaf_starts.push(tree.leaf_classes.len() as u32);
     }
     (tree.weights, tree.regressors) = match grower.layout {
-        Layout::Side { width } => {
+        WeightLayout::Side { width } => {
             let row = |regressor: &u32| &grower.slots[*regressor as usize * width..][..width];
             (order.iter().flat_map(row).map(|slot| slot[0]).collect(), Vec::new())
         }
-        Layout::Hashed { .. } if inner == 0 => Default::default(),
-        Layout::Hashed { .. } => (grower.slots.iter().map(|slot| slot[0]).collect(), order),
+        WeightLayout::Hashed { .. } if inner == 0 => Default::default(),
+        WeightLayout::Hashed { .. } => (grower.slots.iter().map(|slot| slot[0]).collect(), order),
     };
     tree
 }

@@ -2,7 +2,7 @@
 
 use super::classes::Classes;
 use super::params::LomTreeParams;
-use super::weights::{Layout, Row, Slot, margin, step};
+use super::weights::{ExampleRow, Slot, WeightLayout, margin, step};
 use crate::Shape;
 
 /// No node.
@@ -52,7 +52,7 @@ impl Node {
 /// The growing tree.
 pub(super) struct Grower<'a> {
     params: &'a LomTreeParams,
-    pub layout: Layout,
+    pub layout: WeightLayout,
     pub nodes: Vec<Node>,
     pub root: u32,
     pub slots: Vec<Slot>,
@@ -69,7 +69,7 @@ impl<'a> Grower<'a> {
     /// A tree of one leaf.
     pub fn new(params: &'a LomTreeParams, shape: Shape) -> Grower<'a> {
         let most = params.most_nodes(shape);
-        let layout = Layout::choose(most, shape.d, params.bits);
+        let layout = WeightLayout::choose(most, shape.d, params.bits);
         Grower {
             params,
             layout,
@@ -84,7 +84,7 @@ impl<'a> Grower<'a> {
     }
 
     /// Learns one example.
-    pub fn learn(&mut self, row: Row<'_>, class: u32, weight: f32) {
+    pub fn learn(&mut self, row: ExampleRow<'_>, class: u32, weight: f32) {
         let (mut at, mut depth) = (self.root, 0);
         loop {
             if self.nodes[at as usize].is_leaf() && !self.visit(at, depth, class, weight) {
@@ -97,7 +97,7 @@ impl<'a> Grower<'a> {
     }
 
     /// The leaf that an example ends in.
-    pub fn route(&self, row: Row<'_>) -> u32 {
+    pub fn route(&self, row: ExampleRow<'_>) -> u32 {
         let mut at = self.root;
         loop {
             let node = &self.nodes[at as usize];
@@ -111,14 +111,14 @@ impl<'a> Grower<'a> {
 
     /// Teaches the regressor of an inner node on which side the class of the example belongs: on the side where it is
     /// already, compared with the other classes. The margin afterwards.
-    fn teach(&mut self, at: u32, row: Row<'_>, class: u32, weight: f32) -> f32 {
+    fn teach(&mut self, at: u32, row: ExampleRow<'_>, class: u32, weight: f32) -> f32 {
         let node = &mut self.nodes[at as usize];
         let places = self.layout.node(node.regressor);
         let before = margin(places, row, |place| self.slots[place][0]);
         let entry = node.classes.entry(class);
         let target = if node.mean > entry.mean { -1.0 } else { 1.0 };
         let after = step(&mut self.slots, places, row, before, target, weight, self.params.step);
-        // What counts is the side. Margins far out would outweigh many that have changed it.
+        // The side counts. Margins far out would outweigh many that have changed it.
         let side = after.clamp(-1.0, 1.0);
         entry.weight += weight;
         entry.mean += share(weight, entry.weight) * (side - entry.mean);
@@ -204,11 +204,11 @@ impl<'a> Grower<'a> {
     /// the new regressor has others.
     fn renew(&mut self, regressor: u32) -> u32 {
         match self.layout {
-            Layout::Side { width } => {
+            WeightLayout::Side { width } => {
                 self.slots[regressor as usize * width..][..width].fill([0.0; 2]);
                 regressor
             }
-            Layout::Hashed { .. } => {
+            WeightLayout::Hashed { .. } => {
                 self.next = self.next.wrapping_add(1);
                 self.next.wrapping_sub(1)
             }
@@ -230,7 +230,7 @@ impl<'a> Grower<'a> {
     }
 }
 
-/// What a new example counts in a mean. Where nothing has weight, nothing.
+/// The weight of a new example in a mean. Where nothing has weight, nothing.
 fn share(weight: f32, all: f32) -> f32 {
     if all > 0.0 { weight / all } else { 0.0 }
 }

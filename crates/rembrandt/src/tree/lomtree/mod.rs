@@ -13,7 +13,7 @@
 //! there may be, the lightest leaf is given up for one that makes many more mistakes than that has seen examples. It is the
 //! algorithm of A. Choromanska and J. Langford, *Logarithmic Time Online Multiclass Prediction* (NIPS 2015).
 //!
-//! What differs from theirs: steps of logistic regression are scaled by past gradients (AdaGrad), and margins enter the
+//! Different from theirs: steps of logistic regression are scaled by past gradients (AdaGrad), and margins enter the
 //! means clipped to ±1; on held-out examples of ALOI the first made far fewer errors, the second a few less. Rows are
 //! divided by their length, which made no fewer, so that a step means the same on all data. A leaf is split after a
 //! few mistakes instead of at once, which mattered little with many nodes. In the end the cuts are fixed, all examples are
@@ -32,7 +32,7 @@ pub use fitted::{LomTree, LomTreeSummary};
 pub use params::LomTreeParams;
 
 use grow::Grower;
-use weights::Row;
+use weights::ExampleRow;
 
 use super::multiclass::{all_features, relative_weights, shuffled, single_labels};
 use super::unit_row::{RowBuffer, unit_row};
@@ -50,7 +50,7 @@ impl LomTreeParams {
     pub fn fit(&self, data: &Dataset, run: &mut Run<'_>) -> Result<LomTree> {
         let shape = data.shape();
         self.check(shape)?;
-        let table = Table::new(data)?;
+        let table = TrainingSet::new(data)?;
         run.begin((self.passes as u64 + 1) * shape.n as u64);
         let mut grower = Grower::new(self, shape);
         let mut buffer = RowBuffer::default();
@@ -67,27 +67,27 @@ impl LomTreeParams {
 }
 
 /// All examples, in memory.
-struct Table {
+struct TrainingSet {
     shape: Shape,
     features: Csr,
     classes: Vec<u32>,
     weights: Option<Vec<f32>>,
 }
 
-impl Table {
-    fn new(data: &Dataset) -> Result<Table> {
+impl TrainingSet {
+    fn new(data: &Dataset) -> Result<TrainingSet> {
         let classes = single_labels(data, "a LomTree")?;
         let weights = relative_weights(data)?;
-        Ok(Table { shape: data.shape(), features: all_features(data)?, classes, weights })
+        Ok(TrainingSet { shape: data.shape(), features: all_features(data)?, classes, weights })
     }
 
     fn weight(&self, i: usize) -> f32 {
         self.weights.as_ref().map_or(1.0, |w| w[i])
     }
 
-    fn row<'a>(&'a self, i: usize, buffer: &'a mut RowBuffer) -> Row<'a> {
+    fn row<'a>(&'a self, i: usize, buffer: &'a mut RowBuffer) -> ExampleRow<'a> {
         let (ids, values) = self.features.view().row(i);
         let (ids, values) = unit_row(ids, values, self.shape.d, buffer);
-        Row { ids, values, constant: self.shape.d as u32 }
+        ExampleRow { ids, values, constant: self.shape.d as u32 }
     }
 }

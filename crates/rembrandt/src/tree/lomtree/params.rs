@@ -1,10 +1,10 @@
-//! What to compute: the parameters of a LomTree, their defaults and bounds.
+//! The parameters of a LomTree, their defaults and bounds.
 
 use serde::{Deserialize, Serialize};
 
 use super::classes;
 use super::grow;
-use super::weights::{Layout, Slot};
+use super::weights::{Slot, WeightLayout};
 use crate::data::{Dataset, Side, check_not_empty};
 use crate::{Error, Examples, Result, Shape};
 
@@ -12,7 +12,7 @@ use crate::{Error, Examples, Result, Shape};
 const NODES_PER_CLASS: usize = 16;
 /// Levels that the classes of an example are remembered at, beyond those of a balanced tree.
 const MORE_LEVELS: f64 = 3.0;
-/// What a process takes whatever it computes.
+/// Memory of a process whatever it computes.
 const OVERHEAD: u64 = 8 << 20;
 
 /// How to grow a LomTree. Plain data: change fields, call [`fit`](LomTreeParams::fit).
@@ -84,7 +84,7 @@ impl LomTreeParams {
     pub fn memory(&self, data: &Dataset) -> u64 {
         let shape = data.shape();
         let most = self.most_nodes(shape);
-        let places = Layout::choose(most, shape.d, self.bits.clamp(8, 32)).places(most) as f64;
+        let places = WeightLayout::choose(most, shape.d, self.bits.clamp(8, 32)).places(most) as f64;
         let (n, nodes) = (shape.n as f64, most as f64);
         // The numbers with their squared gradients, and then by themselves.
         let regressors = places * (size_of::<Slot>() + 4) as f64;

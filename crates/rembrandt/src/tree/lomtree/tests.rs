@@ -64,7 +64,7 @@ fn hashed_regressors_do_nearly_as_well() {
 }
 
 /// J = 2 Σᵢ πᵢ |P(h > 0) − P(h > 0 | i)| of the root, for equally frequent classes.
-fn objective(grower: &Grower<'_>, table: &Table, c: usize) -> f64 {
+fn objective(grower: &Grower<'_>, table: &TrainingSet, c: usize) -> f64 {
     let (mut right, mut all) = (vec![0.0; c], vec![0.0; c]);
     let root = &grower.nodes[grower.root as usize];
     if root.is_leaf() {
@@ -83,7 +83,7 @@ fn objective(grower: &Grower<'_>, table: &Table, c: usize) -> f64 {
 #[test]
 fn the_root_learns_a_cut_that_is_balanced_and_pure() {
     let data = planted(4096, 32, None);
-    let (params, table) = (LomTreeParams { patience: 0.0, ..Default::default() }, Table::new(&data).unwrap());
+    let (params, table) = (LomTreeParams { patience: 0.0, ..Default::default() }, TrainingSet::new(&data).unwrap());
     let mut grower = Grower::new(&params, data.shape());
     let mut seen = Vec::new();
     for (i, at) in shuffled(4096, 1, 0).into_iter().enumerate() {
@@ -124,7 +124,7 @@ fn swaps_happen_and_leave_the_tree_whole() {
     let data = planted(8000, 64, None);
     for bits in [8, 20] {
         let params = LomTreeParams { nodes: Some(24), patience: 1.0, swap_resistance: 0.5, bits, ..Default::default() };
-        let table = Table::new(&data).unwrap();
+        let table = TrainingSet::new(&data).unwrap();
         let mut grower = Grower::new(&params, data.shape());
         let (early, late): (Vec<usize>, Vec<usize>) = (0..8000).partition(|i| table.classes[*i] < 8);
         for (step, i) in early.into_iter().chain(late).enumerate() {

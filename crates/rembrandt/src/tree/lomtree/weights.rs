@@ -6,7 +6,7 @@
 
 /// Where the numbers of the regressors are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Layout {
+pub(super) enum WeightLayout {
     /// The numbers of node i begin at i·width.
     Side {
         /// Features and the constant.
@@ -19,18 +19,18 @@ pub(super) enum Layout {
     },
 }
 
-impl Layout {
+impl WeightLayout {
     /// Side by side if that takes at most 2^bits places.
-    pub fn choose(nodes: usize, d: usize, bits: u32) -> Layout {
+    pub fn choose(nodes: usize, d: usize, bits: u32) -> WeightLayout {
         let whole = nodes as u128 * (d as u128 + 1) <= 1 << bits;
-        if whole { Layout::Side { width: d + 1 } } else { Layout::Hashed { bits } }
+        if whole { WeightLayout::Side { width: d + 1 } } else { WeightLayout::Hashed { bits } }
     }
 
     /// Number of places for so many nodes.
     pub fn places(&self, nodes: usize) -> usize {
         match self {
-            Layout::Side { width } => nodes * width,
-            Layout::Hashed { bits } => 1 << bits,
+            WeightLayout::Side { width } => nodes * width,
+            WeightLayout::Hashed { bits } => 1 << bits,
         }
     }
 
@@ -38,8 +38,8 @@ impl Layout {
     #[inline]
     pub fn node(&self, node: u32) -> Places {
         match *self {
-            Layout::Side { width } => Places { base: u64::from(node) * width as u64, factor: 1, shift: 0 },
-            Layout::Hashed { bits } => {
+            WeightLayout::Side { width } => Places { base: u64::from(node) * width as u64, factor: 1, shift: 0 },
+            WeightLayout::Hashed { bits } => {
                 Places { base: u64::from(node).wrapping_mul(NODE), factor: FEATURE, shift: 64 - bits }
             }
         }
@@ -73,7 +73,7 @@ impl Places {
 
 /// One example: a row of length 1, whose class does not matter here.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Row<'a> {
+pub(super) struct ExampleRow<'a> {
     pub ids: &'a [u32],
     pub values: &'a [f32],
     /// The feature of the constant.
@@ -82,7 +82,7 @@ pub(super) struct Row<'a> {
 
 /// The margin of an example. `number` tells what is in a place.
 #[inline]
-pub(super) fn margin(places: Places, row: Row<'_>, number: impl Fn(usize) -> f32) -> f32 {
+pub(super) fn margin(places: Places, row: ExampleRow<'_>, number: impl Fn(usize) -> f32) -> f32 {
     // Four sums, so that an addition does not wait for the one before.
     let mut sums = [0f32; 4];
     let (ids, rest_ids) = row.ids.as_chunks::<4>();
@@ -107,7 +107,7 @@ pub(super) type Slot = [f32; 2];
 pub(super) fn step(
     slots: &mut [Slot],
     places: Places,
-    row: Row<'_>,
+    row: ExampleRow<'_>,
     before: f32,
     target: f32,
     weight: f32,
@@ -136,8 +136,8 @@ mod tests {
 
     #[test]
     fn places_side_by_side_are_distinct() {
-        let layout = Layout::choose(5, 9, 6);
-        assert_eq!((layout, layout.places(5)), (Layout::Side { width: 10 }, 50));
+        let layout = WeightLayout::choose(5, 9, 6);
+        assert_eq!((layout, layout.places(5)), (WeightLayout::Side { width: 10 }, 50));
         let mut found: Vec<usize> = (0..5).flat_map(|node| (0..10).map(move |f| layout.node(node).of(f))).collect();
         found.sort_unstable();
         assert!(found.into_iter().eq(0..50));
@@ -145,8 +145,8 @@ mod tests {
 
     #[test]
     fn hashed_places_are_spread_evenly() {
-        let layout = Layout::choose(1000, 1000, 16);
-        assert_eq!(layout, Layout::Hashed { bits: 16 });
+        let layout = WeightLayout::choose(1000, 1000, 16);
+        assert_eq!(layout, WeightLayout::Hashed { bits: 16 });
         let mut loads = vec![0u32; layout.places(1000)];
         for node in 0..1000 {
             (0..=1000).for_each(|f| loads[layout.node(node).of(f)] += 1);
@@ -158,9 +158,9 @@ mod tests {
     }
     #[test]
     fn steps_lead_to_the_target_and_tell_the_new_margin() {
-        let places = Layout::choose(1, 7, 8).node(0);
+        let places = WeightLayout::choose(1, 7, 8).node(0);
         let values = [0.5f32; 6];
-        let row = Row { ids: &[0, 1, 2, 3, 4, 6], values: &values, constant: 7 };
+        let row = ExampleRow { ids: &[0, 1, 2, 3, 4, 6], values: &values, constant: 7 };
         let mut slots = vec![[0.0; 2]; 8];
         for target in [1.0, -1.0] {
             for _ in 0..20 {

@@ -26,7 +26,7 @@ pub(super) struct Bayes {
     pub prior: Vec<f32>,
     /// log (N_l + Σα)/(N − N_l + Σα).
     pub base: Vec<f32>,
-    /// What a feature adds to a label, by labels.
+    /// The share of a feature in the score of a label, by labels.
     pub gains: Csr,
 }
 

@@ -8,7 +8,7 @@
 const LEAST_GAIN: f64 = 1e-9;
 
 /// One example of a leaf.
-pub(super) struct Ranked {
+pub(super) struct LeafExample {
     /// Numbers of the leaf's labels, best first by the scorer.
     pub order: Vec<u32>,
     /// Which of the labels are true, ascending.
@@ -17,7 +17,7 @@ pub(super) struct Ranked {
     pub weight: f64,
 }
 
-impl Ranked {
+impl LeafExample {
     /// The first k labels that are left, and the one that would come next.
     fn first(&self, kept: &[bool], k: usize) -> (Vec<u32>, Option<u32>) {
         let mut left = self.order.iter().copied().filter(|label| kept[*label as usize]);
@@ -39,7 +39,7 @@ impl Ranked {
 }
 
 /// Whether each of `count` labels is kept.
-pub(super) fn choose(count: usize, examples: &[Ranked], k: usize) -> Vec<bool> {
+pub(super) fn choose(count: usize, examples: &[LeafExample], k: usize) -> Vec<bool> {
     let (mut kept, mut gains) = (vec![true; count], vec![0.0; count]);
     let mut firsts: Vec<_> = examples.iter().map(|example| example.first(&kept, k)).collect();
     examples.iter().zip(&firsts).for_each(|(example, first)| example.add_gains(first, 1.0, &mut gains));
@@ -65,8 +65,8 @@ mod tests {
     use super::*;
 
     /// True labels among the first k of all examples.
-    fn precision(examples: &[Ranked], kept: &[bool], k: usize) -> f64 {
-        let of = |example: &Ranked| {
+    fn precision(examples: &[LeafExample], kept: &[bool], k: usize) -> f64 {
+        let of = |example: &LeafExample| {
             let hits = example.first(kept, k).0.iter().map(|label| example.is_true(*label)).sum::<f64>();
             example.weight * hits
         };
@@ -81,12 +81,12 @@ mod tests {
                 1..12),
             k in 1usize..4,
         ) {
-            let ranked = |(order, truth, weight): (Vec<u32>, std::collections::BTreeSet<u32>, u8)| Ranked {
+            let ranked = |(order, truth, weight): (Vec<u32>, std::collections::BTreeSet<u32>, u8)| LeafExample {
                 order,
                 truth: truth.into_iter().collect(),
                 weight: f64::from(weight),
             };
-            let examples: Vec<Ranked> = examples.into_iter().map(ranked).collect();
+            let examples: Vec<LeafExample> = examples.into_iter().map(ranked).collect();
             let kept = choose(6, &examples, k);
             let best = precision(&examples, &kept, k);
             prop_assert!(best >= precision(&examples, &[true; 6], k));
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn a_label_in_front_of_true_ones_is_taken_away() {
-        let example = |truth| Ranked { order: vec![2, 0, 1], truth, weight: 1.0 };
+        let example = |truth| LeafExample { order: vec![2, 0, 1], truth, weight: 1.0 };
         let examples = [example(vec![0]), example(vec![0]), example(vec![2])];
         assert_eq!(choose(3, &examples, 1), [true, true, false]);
         assert_eq!(choose(3, &examples, 3), [true; 3]);

@@ -1,4 +1,4 @@
-//! What the scorer is made of: how often features occur with labels, and how much each feature tells of them.
+//! The counts behind the scorer: how often features occur with labels, and how much each feature tells of them.
 
 use rayon::prelude::*;
 
@@ -112,7 +112,7 @@ impl Counts {
         let all: f64 = self.held.iter().sum();
         let mut seen = vec![BEFORE; self.features.len()];
         self.each_pair(|_, feature, count| seen[feature] += count);
-        // What labels add up to that were never seen with the feature, as if that were all of them; others mend it below.
+        // The sum over labels that were never seen with the feature, as if those were all; others mend it below.
         let unseen = |feature: usize| BEFORE / seen[feature] * (BEFORE / seen[feature]).ln();
         let mut divergence: Vec<f64> = (0..seen.len()).map(unseen).collect();
         self.each_pair(|label, feature, count| {
@@ -134,7 +134,7 @@ impl Counts {
         }
     }
 
-    /// What the score of a label owes to one of its examples; all of it when the label has no other.
+    /// The share of one of its examples in the score of a label; all of it when the label has no other.
     /// `mass` is the sum of `alphas`, which is too long to be added up for every pair.
     pub fn owed(&self, label: usize, seen: &Seen<'_>, (alphas, mass): (&[f64], f64), importance: &[f32]) -> f64 {
         let share = 1.0 - seen.weight / self.held[label];

@@ -1,10 +1,10 @@
 //! The steps of a fit: scorer, precision of every example, partition, labels of the leaves, calibration.
 
 use super::bayes::{Bayes, ByFeature};
-use super::choose::{Ranked, choose};
+use super::choose::{LeafExample, choose};
 use super::count::{Counted, Counts, Seen};
 use super::params::{CHOOSING, Smoothing};
-use super::partition::{Parted, Partition};
+use super::partition::{Parted, TreeSplitter};
 use super::{Lpsr, LpsrParams, compared_with, per_feature};
 use crate::data::{Dataset, Examples, RowScale};
 use crate::linalg::csr::{Csr, CsrRef};
@@ -12,7 +12,7 @@ use crate::linalg::topk::rank_candidates;
 use crate::score::head::platt;
 use crate::tree::hyperplane_tree::Open;
 use crate::tree::lookup::Lookup;
-use crate::tree::parallel::{self, Work};
+use crate::tree::parallel::{self, TaskProgress};
 use crate::{Error, Result, Run, Shape};
 
 /// Examples that one task scores.
@@ -22,8 +22,8 @@ const CALIBRATED: usize = 20;
 /// Examples that probabilities are fitted to, about.
 const CALIBRATING: usize = 20_000;
 
-/// What all steps share.
-pub(super) struct Fit<'a> {
+/// The data and parameters that all steps share.
+pub(super) struct LpsrFit<'a> {
     params: &'a LpsrParams,
     shape: Shape,
     x: Csr,
@@ -32,7 +32,7 @@ pub(super) struct Fit<'a> {
 }
 
 /// The scorer in both orientations, and what it was made of.
-struct Scorer {
+struct TrainingScorer {
     counts: Counts,
     alphas: Vec<f64>,
     /// Their sum.
@@ -41,12 +41,12 @@ struct Scorer {
     by_feature: ByFeature,
 }
 
-/// What a leaf comes to: its labels, and scores with their truth.
+/// The result of a leaf: its labels, and scores with their truth.
 type Leaf = (Vec<u32>, Vec<(f64, bool)>);
 
-impl<'a> Fit<'a> {
+impl<'a> LpsrFit<'a> {
     /// Reads the data and refuses what cannot be counted.
-    pub fn new(params: &'a LpsrParams, data: &Dataset) -> Result<Fit<'a>> {
+    pub fn new(params: &'a LpsrParams, data: &Dataset) -> Result<LpsrFit<'a>> {
         let (x, y, weights) = (data.features()?, data.labels()?, data.weights()?);
         if x.view().values.is_some_and(|values| values.iter().any(|v| *v < 0.0)) {
             return Err(Error::Data(
@@ -56,7 +56,7 @@ impl<'a> Fit<'a> {
         if weights.as_ref().is_some_and(|w| w.iter().all(|w| *w == 0.0)) {
             return Err(Error::Data("every example has the weight 0".into()));
         }
-        Ok(Fit { params, shape: data.shape(), x, y, weights })
+        Ok(LpsrFit { params, shape: data.shape(), x, y, weights })
     }
 
     fn weight(&self, i: usize) -> f64 {
@@ -76,7 +76,7 @@ impl<'a> Fit<'a> {
         let scorer = self.scorer()?;
         run.advance("counting", n)?;
         let precision = self.precision(&scorer, run)?;
-        let partition = Partition {
+        let partition = TreeSplitter {
             params: self.params,
             leaf_examples: self.params.leaf(self.shape).0,
             x: self.x.view(),
@@ -91,13 +91,13 @@ impl<'a> Fit<'a> {
         let pairs: Vec<(f64, bool)> = leaves.iter().flat_map(|(_, pairs)| pairs.iter().copied()).collect();
         let (scale, shift) = platt(&pairs);
         let labels = self.leaf_labels(&parted, &leaves)?;
-        let Scorer { bayes, .. } = scorer;
+        let TrainingScorer { bayes, .. } = scorer;
         let bayes = only(bayes, &labels);
         let calibration = [scale as f32, shift as f32];
         Ok(Lpsr { presence: self.params.presence, routes: parted.routes, labels, bayes, calibration })
     }
 
-    fn scorer(&self) -> Result<Scorer> {
+    fn scorer(&self) -> Result<TrainingScorer> {
         let Shape { d, c, .. } = self.shape;
         let data = Counted { x: self.counts(), y: self.y.view(), weights: self.weights.as_deref(), shape: (d, c) };
         let counts = data.count().ok_or_else(|| {
@@ -105,7 +105,7 @@ impl<'a> Fit<'a> {
         })?;
         let alphas = self.alphas(&counts);
         let bayes = Bayes::new(&counts, &alphas, counts.importance());
-        Ok(Scorer { by_feature: bayes.by_feature(), counts, mass: alphas.iter().sum(), alphas, bayes })
+        Ok(TrainingScorer { by_feature: bayes.by_feature(), counts, mass: alphas.iter().sum(), alphas, bayes })
     }
 
     /// The counts that features have beforehand: all the same or, with the same sum, as frequent as they are.
@@ -122,7 +122,7 @@ impl<'a> Fit<'a> {
     }
 
     /// The scores of all labels of example `i`, its own as if they had not seen it, and the weighted sum of its features.
-    fn scores(&self, scorer: &Scorer, i: usize, scores: &mut [f64]) -> f64 {
+    fn scores(&self, scorer: &TrainingScorer, i: usize, scores: &mut [f64]) -> f64 {
         let (ids, values) = self.counts().row(i);
         let x = Lookup::new(ids, values, RowScale::None);
         let (sum, weighted) = (x.entries().map(|(_, v)| f64::from(v)).sum(), scorer.bayes.weighted_sum(&x));
@@ -138,7 +138,7 @@ impl<'a> Fit<'a> {
     }
 
     /// How much each example counts: its weight times the precision at k of the scorer of all labels.
-    fn precision(&self, scorer: &Scorer, run: &mut Run<'_>) -> Result<Vec<f64>> {
+    fn precision(&self, scorer: &TrainingScorer, run: &mut Run<'_>) -> Result<Vec<f64>> {
         let (n, k) = (self.shape.n, self.params.precision_at);
         let blocks = parallel::each(n.div_ceil(BLOCK), "scoring", run, |block, work| {
             let mut scores = vec![0.0; self.shape.c];
@@ -160,7 +160,7 @@ impl<'a> Fit<'a> {
     }
 
     /// The labels of a leaf, and how the scorer does with them.
-    fn leaf(&self, scorer: &Scorer, parted: &Parted, leaf: &Open, work: &Work) -> Option<Leaf> {
+    fn leaf(&self, scorer: &TrainingScorer, parted: &Parted, leaf: &Open, work: &TaskProgress) -> Option<Leaf> {
         let examples = &parted.examples[leaf.examples.clone()];
         let labels = self.frequent(examples, &scorer.counts.held);
         // Evenly spread over the leaf.
@@ -179,7 +179,7 @@ impl<'a> Fit<'a> {
             let is_true = |label: &u32| held.binary_search(&labels[*label as usize]).is_ok();
             let truth = known().map(|(label, _)| label).filter(is_true).collect();
             let order = rank_candidates(known(), usize::MAX / 2);
-            ranked.push(Ranked { order, truth, weight: self.weight(i) });
+            ranked.push(LeafExample { order, truth, weight: self.weight(i) });
             scored.push(scores);
             if !work.tick(0) {
                 return None;

@@ -22,7 +22,7 @@ mod tests;
 
 use super::hyperplane_tree::Routes;
 use super::lookup::Lookup;
-use super::{Array, Arrays, Source, TreeSummary, Wanted};
+use super::{Array, ArraySource, Arrays, TreeSummary, Wanted};
 use crate::data::RowScale;
 use crate::linalg::csr::Csr;
 use crate::linalg::topk::TopK;
@@ -89,7 +89,7 @@ impl Lpsr {
     }
 
     /// From arrays, for `d` features and `c` labels. Checks everything.
-    pub(crate) fn from_arrays(source: &dyn Source, (d, c): (usize, usize)) -> Result<Lpsr, String> {
+    pub(crate) fn from_arrays(source: &dyn ArraySource, (d, c): (usize, usize)) -> Result<Lpsr, String> {
         let presence = match source.u32s("lpsr.presence")?[..] {
             [0] => false,
             [1] => true,

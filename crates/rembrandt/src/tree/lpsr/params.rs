@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Lpsr;
-use super::fit::Fit;
+use super::fit::LpsrFit;
 use crate::data::{Dataset, Examples, Side, check_not_empty};
 use crate::tree::{check_entries, in_range};
 use crate::{Result, Run, Shape};
@@ -28,7 +28,7 @@ pub struct LpsrParams {
     /// Count a feature of an example once, whatever its value; otherwise values are taken for counts, which is right for
     /// numbers of words and wrong for values of another scale.
     pub presence: bool,
-    /// What is added to the count of every pair of a label and a feature, on average over the features.
+    /// The count added to every pair of a label and a feature, on average over the features.
     pub laplace: f64,
     /// How that is spread over the features.
     pub smoothing: Smoothing,
@@ -116,7 +116,7 @@ impl LpsrParams {
     pub fn fit(&self, data: &Dataset, run: &mut Run<'_>) -> Result<Lpsr> {
         self.check(data.shape())?;
         check_entries(data)?;
-        Fit::new(self, data)?.fit(run)
+        LpsrFit::new(self, data)?.fit(run)
     }
 }
 

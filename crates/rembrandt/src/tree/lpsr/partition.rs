@@ -11,13 +11,13 @@ use crate::data::RowScale;
 use crate::linalg::csr::CsrRef;
 use crate::tree::hyperplane_tree::{Growing, Hyperplane, Open, Routes};
 use crate::tree::lookup::factor;
-use crate::tree::parallel::Work;
+use crate::tree::parallel::TaskProgress;
 
 /// The smaller side of a split has at least one in so many examples: depth is then logarithmic, outliers or not.
 const LEAST_SIDE: usize = 10;
 
 /// The examples, and how much each of them counts.
-pub(super) struct Partition<'a> {
+pub(super) struct TreeSplitter<'a> {
     pub params: &'a LpsrParams,
     /// Examples of a leaf at most.
     pub leaf_examples: usize,
@@ -35,9 +35,9 @@ pub(super) struct Parted {
     pub leaves: Vec<Open>,
 }
 
-impl Partition<'_> {
+impl TreeSplitter<'_> {
     /// Grows the tree, unless stopped; counts `budget` units of work.
-    pub fn grow(&self, work: &Work, mut budget: u64) -> Option<Parted> {
+    pub fn grow(&self, work: &TaskProgress, mut budget: u64) -> Option<Parted> {
         let mut examples: Vec<u32> = (0..self.x.rows() as u32).collect();
         let (mut growing, mut leaves) = (Growing::new(examples.len()), Vec::new());
         let mut difference = vec![0.0; self.d];
@@ -87,7 +87,7 @@ impl Partition<'_> {
         Some((crate::tree::part(examples, &right), by))
     }
 
-    /// What an example counts; when no example of a node counts, all do.
+    /// The weight of an example; when no example of a node counts, all do.
     fn weight_of(&self, examples: &[u32]) -> impl Fn(u32) -> f64 + '_ {
         let any = examples.iter().any(|i| self.weights[*i as usize] > 0.0);
         move |i| if any { self.weights[i as usize] } else { 1.0 }

@@ -34,7 +34,7 @@ impl Problem {
         mut x: impl FnMut(usize, usize) -> f64,
         mut y: impl FnMut(usize, usize) -> f64,
     ) -> Problem {
-        // What is stored is f32: the oracle sees the same numbers.
+        // Stored numbers are f32: the oracle sees the same numbers.
         let x = Mat::from_fn(n, d, |i, j| f64::from(x(i, j) as f32));
         let y = Mat::from_fn(n, c, |i, j| f64::from(y(i, j) as f32));
         Problem { n, d, c, x, y, weights: None }

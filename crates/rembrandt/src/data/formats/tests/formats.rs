@@ -1,4 +1,4 @@
-//! What each format means, by example.
+//! The meaning of each format, by example.
 
 use super::*;
 use crate::Shape;

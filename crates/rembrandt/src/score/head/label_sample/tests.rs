@@ -28,7 +28,7 @@ fn every_label_is_met_with_its_chance() {
             met[*label as usize] += 1.0;
             mass[*label as usize] += f64::from(*factor);
         }
-        // What examples hold is certain, and stands for itself. Label 17 cannot be trained.
+        // Labels of the examples are certain, and stand for themselves. Label 17 cannot be trained.
         for label in [3, 160] {
             let place = subset.labels.binary_search(&label).unwrap();
             assert_eq!(subset.factors[place], 1.0);

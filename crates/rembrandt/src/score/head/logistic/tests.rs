@@ -2,12 +2,12 @@ use super::*;
 use crate::linalg::csr::Csr;
 use crate::score::head::RandomFeatures;
 use crate::score::head::features::{FeatureParams, Kernel};
-use crate::score::head::problem::{COUNT, Problem};
+use crate::score::head::problem::{COUNT, ToyProblem};
 
 #[test]
 fn gradients_agree_with_differences() {
     for loss in [Loss::Independent, Loss::Softmax] {
-        let problem = Problem::new(50, loss);
+        let problem = ToyProblem::new(50, loss);
         let params = FeatureParams { kernel: Kernel::Matern3, count: 7, ..FeatureParams::default() };
         let features = RandomFeatures::draw(&params, problem.h.view()).unwrap();
         for features in [None, Some(&features)] {
@@ -56,7 +56,7 @@ fn descend(objective: &Objective<'_>, labels: &[u32]) -> f64 {
 #[test]
 fn training_reaches_the_optimum() {
     for loss in [Loss::Independent, Loss::Softmax] {
-        let problem = Problem::new(300, loss);
+        let problem = ToyProblem::new(300, loss);
         let params =
             LogisticParams { ridge: 2.0, shrink: 0.05, steps: 200, tolerance: 1e-4, ..LogisticParams::new(loss) };
         let inputs = Inputs::new(problem.h.view(), None);
@@ -80,7 +80,7 @@ fn training_reaches_the_optimum() {
 #[test]
 fn the_statistic_is_what_a_gradient_without_targets_lacks() {
     for loss in [Loss::Independent, Loss::Softmax] {
-        let problem = Problem::new(200, loss);
+        let problem = ToyProblem::new(200, loss);
         let params = FeatureParams { count: 9, ..FeatureParams::default() };
         let features = RandomFeatures::draw(&params, problem.h.view()).unwrap();
         for features in [None, Some(&features)] {
@@ -102,7 +102,7 @@ fn the_statistic_is_what_a_gradient_without_targets_lacks() {
 #[test]
 fn weights_count_like_copies() {
     for loss in [Loss::Independent, Loss::Softmax] {
-        let problem = Problem::new(120, loss);
+        let problem = ToyProblem::new(120, loss);
         let copies: Vec<usize> = (0..120).flat_map(|i| vec![i; i % 3]).collect();
         let h = Matrix::from_fn(copies.len(), 4, |i, j| problem.h.row(copies[i])[j]);
         let mut labels = Csr::new(true);
@@ -120,7 +120,7 @@ fn weights_count_like_copies() {
 #[test]
 fn same_bytes_for_any_number_of_threads() {
     for loss in [Loss::Independent, Loss::Softmax] {
-        let problem = Problem::new(5000, loss);
+        let problem = ToyProblem::new(5000, loss);
         let params = LogisticParams { epochs: 2, steps: 8, ..LogisticParams::new(loss) };
         let feature_params = FeatureParams { count: 90, ..FeatureParams::default() };
         let features = RandomFeatures::draw(&feature_params, problem.h.view()).unwrap();
@@ -140,7 +140,7 @@ fn same_bytes_for_any_number_of_threads() {
 
 #[test]
 fn bad_parameters_are_refused() {
-    let problem = Problem::new(10, Loss::Independent);
+    let problem = ToyProblem::new(10, Loss::Independent);
     let fit = |params: LogisticParams, targets: Targets<'_>| {
         params.fit(Inputs::new(problem.h.view(), None), targets, &mut Run::default()).map(|_| ())
     };
@@ -157,7 +157,7 @@ fn bad_parameters_are_refused() {
 }
 
 /// Newton's method written out for one label, in double precision and without anything of the head.
-fn newton(problem: &Problem, label: u32, rho: f64) -> [f64; 5] {
+fn newton(problem: &ToyProblem, label: u32, rho: f64) -> [f64; 5] {
     let mut weights = [0.0; 5];
     for _ in 0..50 {
         // The system [Hessian | gradient].
@@ -197,7 +197,7 @@ fn newton(problem: &Problem, label: u32, rho: f64) -> [f64; 5] {
 
 #[test]
 fn newtons_method_finds_the_same_weights() {
-    let problem = Problem::new(300, Loss::Independent);
+    let problem = ToyProblem::new(300, Loss::Independent);
     let params = LogisticParams { ridge: 2.0, steps: 300, tolerance: 1e-6, ..LogisticParams::new(Loss::Independent) };
     let inputs = Inputs::new(problem.h.view(), None);
     let (model, report) = params.fit(inputs, problem.targets(), &mut Run::default()).unwrap();

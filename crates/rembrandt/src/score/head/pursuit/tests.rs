@@ -1,4 +1,4 @@
-//! What the pursuit promises.
+//! Promises of the pursuit.
 
 use super::*;
 use crate::linalg::random::fill_normal;
@@ -100,7 +100,7 @@ fn the_others_come_below_in_the_order_of_what_is_left() {
             assert!(best.iter().all(|l| taken.contains(l)), "{best:?} for {taken:?}");
             let left: Vec<f64> = others.iter().map(|l| inner(rows.row(*l as usize), found.rest.row(i))).collect();
             assert!(left.is_sorted_by(|a, b| *a >= *b - 1e-5), "{left:?}");
-            // What is left has nothing to do with the rows that were taken.
+            // The residual is orthogonal to the rows that were taken.
             assert!(taken.iter().all(|l| inner(rows.row(*l as usize), found.rest.row(i)).abs() < 1e-4));
         }
     }

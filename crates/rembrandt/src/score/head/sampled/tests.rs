@@ -2,15 +2,15 @@ use super::*;
 use crate::linalg::csr::Csr;
 use crate::score::head::LogisticParams;
 use crate::score::head::objective::Objective;
-use crate::score::head::problem::{COUNT, Problem};
+use crate::score::head::problem::{COUNT, ToyProblem};
 
 const LOSSES: [Loss; 2] = [Loss::Independent, Loss::Softmax];
 
 /// As if examples were many: hundreds of regions, which take turns.
-const SMALL: Division = Division { rows: 20, in_turn: 16 };
+const SMALL: RegionSizes = RegionSizes { rows: 20, in_turn: 16 };
 
 /// The problem as it is, in the coordinates of the inputs themselves.
-fn estimate(problem: &Problem, loss: Loss) -> Estimate<'_> {
+fn estimate(problem: &ToyProblem, loss: Loss) -> Estimate<'_> {
     let inputs = Inputs::new(problem.h.view(), None);
     Estimate { inputs, targets: problem.targets(), loss, coordinates: Mat::identity(5, 5) }
 }
@@ -20,7 +20,7 @@ fn some_weights(count: usize) -> Matrix {
 }
 
 /// The functions of `estimate.rs`, written out.
-fn value(problem: &Problem, loss: Loss, rows: &[u32], subset: &LabelSample, weights: &Matrix) -> f64 {
+fn value(problem: &ToyProblem, loss: Loss, rows: &[u32], subset: &LabelSample, weights: &Matrix) -> f64 {
     let mut total = 0.0;
     for i in rows.iter().map(|i| *i as usize) {
         let z: Vec<f64> = problem.h.row(i).iter().map(|v| f64::from(*v)).chain([1.0]).collect();
@@ -45,7 +45,7 @@ fn value(problem: &Problem, loss: Loss, rows: &[u32], subset: &LabelSample, weig
 #[test]
 fn gradients_agree_with_differences() {
     for loss in LOSSES {
-        let problem = Problem::new(40, loss);
+        let problem = ToyProblem::new(40, loss);
         let rows: Vec<u32> = (0..40).step_by(2).collect();
         // Label 5 is left out, and nobody has it.
         let subset = LabelSample { labels: vec![0, 1, 2, 3, 4], factors: vec![1.0, 3.0, 1.5, 1.0, 7.0] };
@@ -70,7 +70,7 @@ fn gradients_agree_with_differences() {
 #[test]
 fn estimates_are_right_on_average() {
     for (loss, bound) in [(Loss::Independent, 0.01), (Loss::Softmax, 0.08)] {
-        let problem = Problem::new(30, loss);
+        let problem = ToyProblem::new(30, loss);
         let (estimate, weights) = (estimate(&problem, loss), some_weights(COUNT));
         let rows: Vec<u32> = (0..30).collect();
         // Rows of one example each: then the labels of the others are not certain.
@@ -101,7 +101,7 @@ fn estimates_are_right_on_average() {
 #[test]
 fn sizes_of_many_labels_are_those_of_their_probabilities() {
     for loss in LOSSES {
-        let problem = Problem::new(40, loss);
+        let problem = ToyProblem::new(40, loss);
         // More than are worked on in one block, and the last block has most of the mass.
         let mut weights = some_weights(1100);
         (1024..1100).for_each(|label| weights.row_mut(label)[4] += 3.0);
@@ -130,7 +130,7 @@ fn sizes_of_many_labels_are_those_of_their_probabilities() {
 #[test]
 fn regions_are_told_of_together_as_each_alone() {
     for loss in LOSSES {
-        let problem = Problem::new(40, loss);
+        let problem = ToyProblem::new(40, loss);
         let (estimate, weights) = (estimate(&problem, loss), some_weights(COUNT));
         let lottery = LabelSampler::new(&[5.0, 4.0, 3.0, 2.0, 1.0, 1.0], 4);
         // More than go together at a time.
@@ -195,7 +195,15 @@ fn few_labels_at_a_time_come_close_to_all_of_them() {
         let inputs = Inputs::new(h.view(), None);
         let full = LogisticParams { ridge: 4.0, ..LogisticParams::new(loss) };
         let full = full.fit(inputs, targets, &mut Run::default()).unwrap().0;
-        let params = Sampled { loss, ridge: 4.0, labels: 12, epochs: 10, steps: 40, step: 0.1, ..Sampled::default() };
+        let params = SampledParams {
+            loss,
+            ridge: 4.0,
+            labels: 12,
+            epochs: 10,
+            steps: 40,
+            step: 0.1,
+            ..SampledParams::default()
+        };
         let sampled = params.fit(inputs, targets, &mut Run::default()).unwrap();
         // Many regions, a fourth of them in a step.
         let in_turn = params.fit_divided(SMALL, inputs, targets, &mut Run::default()).unwrap();
@@ -220,11 +228,11 @@ fn few_labels_at_a_time_come_close_to_all_of_them() {
 #[test]
 fn all_labels_at_a_time_lead_to_the_optimum() {
     for loss in LOSSES {
-        let problem = Problem::new(300, loss);
+        let problem = ToyProblem::new(300, loss);
         let inputs = Inputs::new(problem.h.view(), None);
         let full = LogisticParams { steps: 200, tolerance: 1e-5, ..LogisticParams::new(loss) };
         let (full, report) = full.fit(inputs, problem.targets(), &mut Run::default()).unwrap();
-        let params = Sampled { loss, ridge: 1.0, epochs: 800, steps: 1, step: 0.1, ..Sampled::default() };
+        let params = SampledParams { loss, ridge: 1.0, epochs: 800, steps: 1, step: 0.1, ..SampledParams::default() };
         let found = params.fit(inputs, problem.targets(), &mut Run::default()).unwrap();
         let none = [0.0; COUNT];
         let objective = Objective { rho: report.rho, keep: 1.0, offset: &none, ..problem.objective(loss, None) };
@@ -241,7 +249,7 @@ fn same_bytes_for_any_number_of_threads() {
     for loss in LOSSES {
         let (h, labels) = planted(9000, loss);
         let targets = Targets { labels: labels.view(), count: 61, example_weights: None, label_weights: None };
-        let params = Sampled { loss, labels: 12, epochs: 2, steps: 5, ..Sampled::default() };
+        let params = SampledParams { loss, labels: 12, epochs: 2, steps: 5, ..SampledParams::default() };
         let fit = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             let inputs = Inputs::new(h.view(), None);
@@ -256,7 +264,7 @@ fn same_bytes_for_any_number_of_threads() {
         assert!([2, 5].into_iter().all(|threads| fit(threads) == one));
         let one = one.0;
         assert!(one.weights.as_slice().iter().all(|w| w.is_finite()));
-        let other = Sampled { seed: 2, ..params };
+        let other = SampledParams { seed: 2, ..params };
         assert_ne!(other.fit(Inputs::new(h.view(), None), targets, &mut Run::default()).unwrap(), one);
     }
 }
@@ -276,7 +284,7 @@ fn examples_and_labels_may_be_missing() {
         let weights: Vec<f32> = (0..600).map(|i| (i % 2) as f32).collect();
         let targets =
             Targets { labels: labels.view(), count: 70, example_weights: Some(&weights), label_weights: None };
-        let params = Sampled { loss, labels: 5, epochs: 2, steps: 100, ..Sampled::default() };
+        let params = SampledParams { loss, labels: 5, epochs: 2, steps: 100, ..SampledParams::default() };
         let fit = |targets| params.fit(Inputs::new(h.view(), None), targets, &mut Run::default()).unwrap();
         let model = fit(targets);
         assert!(model.weights.as_slice().iter().all(|w| w.is_finite()));
@@ -291,18 +299,18 @@ fn examples_and_labels_may_be_missing() {
 
 #[test]
 fn what_cannot_work_is_refused() {
-    let problem = Problem::new(50, Loss::Independent);
+    let problem = ToyProblem::new(50, Loss::Independent);
     let inputs = Inputs::new(problem.h.view(), None);
-    let good = Sampled::default();
-    let refused = |params: Sampled| match params.fit(inputs, problem.targets(), &mut Run::default()) {
+    let good = SampledParams::default();
+    let refused = |params: SampledParams| match params.fit(inputs, problem.targets(), &mut Run::default()) {
         Err(Error::Parameter { name, .. }) => name,
         other => panic!("{other:?}"),
     };
-    assert_eq!(refused(Sampled { ridge: -1.0, ..good }), "ridge");
-    assert_eq!(refused(Sampled { labels: 0, ..good }), "labels");
-    assert_eq!(refused(Sampled { epochs: 0, ..good }), "epochs");
-    assert_eq!(refused(Sampled { step: f32::INFINITY, ..good }), "step");
-    assert_eq!(refused(Sampled { step: f32::MAX, ..good }), "step");
+    assert_eq!(refused(SampledParams { ridge: -1.0, ..good }), "ridge");
+    assert_eq!(refused(SampledParams { labels: 0, ..good }), "labels");
+    assert_eq!(refused(SampledParams { epochs: 0, ..good }), "epochs");
+    assert_eq!(refused(SampledParams { step: f32::INFINITY, ..good }), "step");
+    assert_eq!(refused(SampledParams { step: f32::MAX, ..good }), "step");
     let short = Targets { example_weights: Some(&[1.0]), ..problem.targets() };
     assert!(good.fit(inputs, short, &mut Run::default()).is_err());
     let stopped = good.fit(inputs, problem.targets(), &mut Run::watched(|_| false));
