@@ -137,12 +137,12 @@ pub struct ReadArgs {
 impl ReadArgs {
     /// The options of the library.
     pub fn options(&self) -> ReadOptions {
-        ReadOptions {
-            format: self.input_format.unwrap_or(Format::Auto),
-            ids: self.ids.unwrap_or(Ids::Auto),
-            label_names: self.label_names.clone(),
-            feature_names: self.feature_names.clone(),
-        }
+        ReadOptions::default().with(|options| {
+            options.format = self.input_format.unwrap_or(Format::Auto);
+            options.ids = self.ids.unwrap_or(Ids::Auto);
+            options.label_names = self.label_names.clone();
+            options.feature_names = self.feature_names.clone();
+        })
     }
 
     /// The first option that was given: a cache file needs none of them.

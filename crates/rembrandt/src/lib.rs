@@ -54,6 +54,21 @@
 //! The library never prints, exits, or installs a thread pool or logger. It runs on rayon's current pool; results
 //! are the same to the last bit for any number of threads.
 
+/// Gives parameters a setter: `Params::default().with(|p| p.seed = 2)`. They may grow fields, so other crates cannot write
+/// them out.
+macro_rules! setter {
+    ($params:ident) => {
+        impl $params {
+            /// The same with some settings changed.
+            #[must_use]
+            pub fn with(mut self, change: impl FnOnce(&mut $params)) -> $params {
+                change(&mut self);
+                self
+            }
+        }
+    };
+}
+
 pub mod data;
 pub mod embed;
 mod error;

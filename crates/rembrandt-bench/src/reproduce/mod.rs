@@ -212,20 +212,23 @@ impl Trial {
             return Ok((None, model));
         };
         let count = head.f.min(FEATURES_PER_EXAMPLE * h.rows());
-        let params = FeatureParams { kernel: head.kernel, quasi: true, count, bandwidth: head.bandwidth(), seed };
+        let params = FeatureParams::default().with(|p| {
+            (p.kernel, p.quasi, p.count) = (head.kernel, true, count);
+            (p.bandwidth, p.seed) = (head.bandwidth(), seed);
+        });
         let features = RandomFeatures::draw(&params, h)?;
         let batch = h.rows().div_ceil(10).min(BATCH_ENTRIES.div_ceil(count.max(placed.count)));
-        let descent = DescentParams {
-            loss,
-            ridge: head.lambda,
-            shrink: 1.0 - head.shrink,
-            epochs: head.iters,
-            batch: Some(batch),
-            step: head.eta,
-            momentum: head.alpha,
-            decay: head.decay.min(1.0),
-            seed,
-        };
+        let descent = DescentParams::default().with(|p| {
+            p.loss = loss;
+            p.ridge = head.lambda;
+            p.shrink = 1.0 - head.shrink;
+            p.epochs = head.iters;
+            p.batch = Some(batch);
+            p.step = head.eta;
+            p.momentum = head.alpha;
+            p.decay = head.decay.min(1.0);
+            p.seed = seed;
+        });
         let model = descent.fit(Inputs::new(h, Some(&features)), targets, run)?;
         Ok((Some(features), model))
     }
@@ -234,8 +237,8 @@ impl Trial {
 impl Placed {
     /// A score of the test examples, and its interval.
     fn evaluate(&self, scores: &Matrix, metric: Metric, seed: u64) -> Result<(f64, (f64, f64))> {
-        let bootstrap = Bootstrap { seed, macro_f1: metric == Metric::MacroF1, ..Bootstrap::default() };
-        let mut evaluator = Evaluator::new(self.count, Settings { bootstrap: Some(bootstrap), ..Settings::default() })?;
+        let bootstrap = Bootstrap::default().with(|b| (b.seed, b.macro_f1) = (seed, metric == Metric::MacroF1));
+        let mut evaluator = Evaluator::new(self.count, Settings::default().with(|s| s.bootstrap = Some(bootstrap)))?;
         let decisions = match metric {
             Metric::Error => None,
             Metric::Hamming | Metric::MicroF1 => Some(more_likely_than_not(scores)),

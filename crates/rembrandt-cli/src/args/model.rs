@@ -36,14 +36,14 @@ impl ColumnArgs {
     /// The options of the library for a file of records.
     pub fn options(&self, format: RecordFormat) -> RecordOptions {
         let usual = RecordOptions::default();
-        RecordOptions {
-            format,
-            text: self.text_column.clone().unwrap_or(usual.text),
-            labels: self.labels_column.clone(),
-            weight: self.weight_column.clone(),
-            header: self.header,
-            separator: self.label_separator.clone().unwrap_or(usual.separator),
-        }
+        let text = self.text_column.clone().unwrap_or(usual.text);
+        RecordOptions::new(text).with(|options| {
+            options.format = format;
+            options.labels = self.labels_column.clone();
+            options.weight = self.weight_column.clone();
+            options.header = self.header;
+            options.separator = self.label_separator.clone().unwrap_or(usual.separator);
+        })
     }
 
     /// The given options, as they would be typed again.
@@ -108,7 +108,7 @@ impl InputArgs {
     /// The options of the library for sparse rows.
     pub fn rows(&self) -> ReadOptions {
         let format = if let InputFormat::Rows(format) = self.input_format { format } else { Format::Auto };
-        ReadOptions { format, ids: self.ids.unwrap_or(Ids::Auto), ..ReadOptions::default() }
+        ReadOptions::default().with(|options| (options.format, options.ids) = (format, self.ids.unwrap_or(Ids::Auto)))
     }
 
     /// The options of the library for texts.

@@ -62,7 +62,9 @@ fn every_option_reaches_its_parameter() {
         p.solver = Solver::Direct;
         p.bias = true;
         p.center = true;
-        p.projection = rembrandt::embed::ProjectionParams { ridge: Some(7.0), cg_steps: Some(8), tolerance: Some(9.0) };
+        p.projection.ridge = Some(7.0);
+        p.projection.cg_steps = Some(8);
+        p.projection.tolerance = Some(9.0);
         p.panel = 10;
         p.seed = 11;
     });

@@ -209,7 +209,7 @@ impl TrainArgs {
         params.propensity = head.propensity;
         params.features = head.random_features;
         params.logistic.ridge = head.head_ridge.unwrap_or(params.logistic.ridge);
-        let sampled = |labels| SampledParams { labels, ..SampledParams::new(kind.loss()) };
+        let sampled = |labels| SampledParams::new(kind.loss()).with(|p| p.labels = labels);
         params.sampled = head.sampled_labels.map(|labels| sampled(usize::try_from(labels).unwrap_or(usize::MAX)));
         params.descent.ridge = head.head_ridge.unwrap_or(params.descent.ridge);
         params.descent.epochs = head.epochs.unwrap_or(params.descent.epochs);
@@ -269,20 +269,22 @@ pub struct FeatureArgs {
 impl FeatureArgs {
     /// How features are made of texts, or weighted.
     pub fn options(&self) -> FeatureOptions {
-        let featurizer = FeaturizerParams {
-            words: Some(self.word_ngrams),
-            characters: self.char_ngrams,
-            min_length: self.min_length,
-            lowercase: !self.keep_case,
-            weighting: self.weighting,
-            sublinear: self.sublinear,
-            hashing: self.hash_bits.map(|bits| Hashing { bits, signed: true }),
-            min_df: self.min_df,
-            max_df: self.max_df,
-            max_features: self.max_features,
-            ..FeaturizerParams::default()
-        };
-        FeatureOptions { tfidf: self.tfidf, normalize: self.normalize, featurizer }
+        let featurizer = FeaturizerParams::default().with(|params| {
+            params.words = Some(self.word_ngrams);
+            params.characters = self.char_ngrams;
+            params.min_length = self.min_length;
+            params.lowercase = !self.keep_case;
+            params.weighting = self.weighting;
+            params.sublinear = self.sublinear;
+            params.hashing = self.hash_bits.map(|bits| Hashing { bits, signed: true });
+            params.min_df = self.min_df;
+            params.max_df = self.max_df;
+            params.max_features = self.max_features;
+        });
+        FeatureOptions::default().with(|options| {
+            (options.tfidf, options.normalize) = (self.tfidf, self.normalize);
+            options.featurizer = featurizer;
+        })
     }
 }
 
@@ -312,7 +314,7 @@ fn parse_features(text: &str) -> Result<FeatureParams, String> {
     let (quasi, name) = name.strip_prefix("quasi-").map_or((false, name), |name| (true, name));
     let kernel = KERNELS.iter().find(|(word, _)| *word == name).ok_or_else(wrong)?.1;
     let count = count.parse().ok().filter(|count| *count > 0).ok_or_else(wrong)?;
-    Ok(FeatureParams { kernel, quasi, count, ..TrainParams::FEATURES })
+    Ok(TrainParams::FEATURES.with(|params| (params.kernel, params.quasi, params.count) = (kernel, quasi, count)))
 }
 
 /// Reads a number, zero or more.

@@ -11,12 +11,12 @@ use crate::progress::Display;
 
 pub fn run(args: &EvalArgs) -> anyhow::Result<()> {
     let model = Model::open(&args.model)?;
-    let how = EvaluationOptions {
-        threshold: args.threshold,
-        bootstrap: args.bootstrap,
-        propensity: args.propensity,
-        exact: args.exact,
-    };
+    let how = EvaluationOptions::default().with(|options| {
+        options.threshold = args.threshold;
+        options.bootstrap = args.bootstrap;
+        options.propensity = args.propensity;
+        options.exact = args.exact;
+    });
     let mut display = Display::new(args.quiet);
     let evaluated = model.evaluate_file(&args.test, &options(&model, &args.input_args)?, &how, &mut display.run());
     display.clear();

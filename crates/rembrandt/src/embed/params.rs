@@ -57,6 +57,7 @@ pub enum Solver {
 /// The final regression from features into the embedding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct ProjectionParams {
     /// Relative ridge λₚ of the projection; absent: the same as for the embedding.
     pub ridge: Option<f64>,
@@ -65,6 +66,8 @@ pub struct ProjectionParams {
     /// Relative residual to stop at; absent: the same as for the embedding.
     pub tolerance: Option<f64>,
 }
+
+setter!(ProjectionParams);
 
 /// Rembrandt: response embedding via randomized techniques (Algorithm 1 of the paper).
 ///
@@ -169,14 +172,9 @@ impl Preset {
     }
 }
 
-impl Rembrandt {
-    /// The same with some settings changed.
-    #[must_use]
-    pub fn with(mut self, change: impl FnOnce(&mut Rembrandt)) -> Rembrandt {
-        change(&mut self);
-        self
-    }
+setter!(Rembrandt);
 
+impl Rembrandt {
     /// The defaults with dimension `k`.
     pub fn new(k: usize) -> Rembrandt {
         Rembrandt { k, ..Rembrandt::default() }

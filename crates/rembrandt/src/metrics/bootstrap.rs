@@ -24,6 +24,7 @@ pub const MIN_REPLICATES: usize = 16;
 /// more replicates begin with the fewer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct Bootstrap {
     /// Number of replicates, at least [`MIN_REPLICATES`].
     pub replicates: usize,
@@ -39,6 +40,8 @@ impl Default for Bootstrap {
         Bootstrap { replicates: 100, seed: 0, macro_f1: false }
     }
 }
+
+setter!(Bootstrap);
 
 impl Bootstrap {
     pub(super) fn check(&self) -> Result<()> {

@@ -12,6 +12,7 @@ use crate::{Error, Result};
 /// Settings of an evaluation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct Settings {
     /// Constants of the propensity model behind `psp@k`.
     pub propensity: Propensity,
@@ -21,6 +22,8 @@ pub struct Settings {
     /// How to compute intervals; absent: none.
     pub bootstrap: Option<Bootstrap>,
 }
+
+setter!(Settings);
 
 /// The truth about an example, and a prediction for it.
 #[derive(Clone, Copy, Debug, Default)]

@@ -35,7 +35,7 @@
 //! use rembrandt::metrics::{Bootstrap, Evaluator, Example, Settings, rank};
 //!
 //! // Three labels, of which 100 training examples had 60, 30 and 10.
-//! let settings = Settings { bootstrap: Some(Bootstrap::default()), ..Settings::default() };
+//! let settings = Settings::default().with(|s| s.bootstrap = Some(Bootstrap::default()));
 //! let mut evaluator = Evaluator::new(3, settings)?.trained_on(&[60, 30, 10], 100)?;
 //! for (truth, scores) in [([0], [0.9, 0.3, 0.0]), ([2], [0.5, 0.1, 0.4])] {
 //!     evaluator.push(&Example { truth: &truth, ranked: &rank(&scores, 5), ..Example::default() })?;

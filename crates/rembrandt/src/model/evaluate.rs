@@ -27,6 +27,7 @@ const BATCH: usize = 4096;
 
 /// How to evaluate.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct EvaluationOptions {
     /// From which probability on a label is predicted, for Hamming loss and F1.
     pub threshold: Threshold,
@@ -48,6 +49,8 @@ impl Default for EvaluationOptions {
         }
     }
 }
+
+setter!(EvaluationOptions);
 
 /// The scores of a model on labelled examples. It prints as a table, and serialises under stable names.
 #[derive(Clone, Debug)]

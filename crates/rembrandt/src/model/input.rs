@@ -11,12 +11,15 @@ use crate::{Error, Result, Run};
 
 /// How examples are written; which of the two counts is for the model to say.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct InputOptions {
     /// For models of sparse features.
     pub rows: ReadOptions,
     /// For models of texts.
     pub records: RecordOptions,
 }
+
+setter!(InputOptions);
 
 /// Some examples of a file.
 #[derive(Clone, Copy, Debug)]

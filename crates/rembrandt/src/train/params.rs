@@ -103,14 +103,9 @@ pub struct TrainParams {
     pub label_weights: Option<Vec<f32>>,
 }
 
-impl TrainParams {
-    /// The same with some settings changed.
-    #[must_use]
-    pub fn with(mut self, change: impl FnOnce(&mut TrainParams)) -> TrainParams {
-        change(&mut self);
-        self
-    }
+setter!(TrainParams);
 
+impl TrainParams {
     /// Usual random features.
     pub const FEATURES: FeatureParams =
         FeatureParams { kernel: Kernel::Gaussian, quasi: true, count: 1000, bandwidth: 4.0, seed: 1 };

@@ -4,6 +4,7 @@ use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::params::{HeadKind, TrainParams};
@@ -43,7 +44,9 @@ pub struct Trainer<'a> {
 }
 
 /// How features are made of texts, or weighted.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
 pub struct FeatureOptions {
     /// Multiply sparse features by their idf.
     pub tfidf: bool,
@@ -52,6 +55,8 @@ pub struct FeatureOptions {
     /// How texts become features.
     pub featurizer: FeaturizerParams,
 }
+
+setter!(FeatureOptions);
 
 /// Examples that are ready to learn from.
 pub enum Prepared<'a> {

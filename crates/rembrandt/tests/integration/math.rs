@@ -325,7 +325,8 @@ fn the_direct_solver_gives_the_same_answer() {
 fn the_projection_has_its_own_ridge_and_stopping_rule() {
     let problem = planted(300, 40, 50, 6, 13);
     let plain = fit(&thorough(6), &problem);
-    let own = ProjectionParams { ridge: Some(50.0), cg_steps: Some(200), tolerance: Some(1e-6) };
+    let own =
+        ProjectionParams::default().with(|p| (p.ridge, p.cg_steps, p.tolerance) = (Some(50.0), Some(200), Some(1e-6)));
     let strong = fit(&thorough(6).with(|p| p.projection = own), &problem);
     assert_eq!(plain.labels, strong.labels);
     assert_eq!(plain.spectrum, strong.spectrum, "the energy is the embedding's, whatever the projection");

@@ -100,7 +100,7 @@ fn trees_rank_the_tags_of_bibtex() {
         let hit = |i: &usize| best(*i).first().is_some_and(|(label, _)| y.view().row(*i).0.contains(label));
         (0..x.rows()).filter(hit).count() as f64 / x.rows() as f64
     };
-    let forest = FastXmlParams { trees: 10, ..Default::default() }.fit(&data, &mut Run::default()).unwrap();
+    let forest = FastXmlParams::default().with(|p| p.trees = 10).fit(&data, &mut Run::default()).unwrap();
     let parted = LpsrParams::default().fit(&data, &mut Run::default()).unwrap();
     let first = Wanted { top: 1, labels: None };
     let row = |i: usize| x.view().row(i);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use rembrandt::data::{Dataset, Rows};
 use rembrandt::embed::{Embedder, Method, ProjectionParams, Solver};
 use rembrandt::model::{Model, Preprocessing};
-use rembrandt::score::head::{FeatureParams, SampledParams};
+use rembrandt::score::head::SampledParams;
 use rembrandt::train::{HeadKind, RankerParams, TrainParams};
 use rembrandt::tree::{FastXmlParams, TreeParams};
 use rembrandt::{Checkpoints, EmbeddingFile, Error, Rembrandt, Result, Run};
@@ -163,7 +163,7 @@ fn the_papers_solver_loses_a_panel_at_most() {
         }),
         6,
     );
-    let projection = ProjectionParams { ridge: Some(1e-3), ..ProjectionParams::default() };
+    let projection = ProjectionParams::default().with(|p| p.ridge = Some(1e-3));
     // A projection of its own is solved besides.
     embed(
         Rembrandt::new(7).with(|p| {
@@ -242,7 +242,7 @@ fn small(head: HeadKind) -> TrainParams {
 
 #[test]
 fn a_training_on_sampled_labels_goes_on() {
-    let sampled = SampledParams { labels: 4, epochs: 2, steps: 9, ..SampledParams::new(HeadKind::Independent.loss()) };
+    let sampled = SampledParams::new(HeadKind::Independent.loss()).with(|p| (p.labels, p.epochs, p.steps) = (4, 2, 9));
     // No state of the head is more than a few steps old, so that so few of them lead to the end.
     train(small(HeadKind::Independent).with(|p| p.sampled = Some(sampled)), 25, 9);
 }
@@ -259,7 +259,7 @@ fn a_training_of_classes_goes_on() {
 
 #[test]
 fn a_training_on_random_features_goes_on() {
-    let features = FeatureParams { count: 30, ..TrainParams::FEATURES };
+    let features = TrainParams::FEATURES.with(|p| p.count = 30);
     train(small(HeadKind::Independent).with(|p| p.features = Some(features)), 25, 9);
 }
 
@@ -280,7 +280,7 @@ fn a_training_with_a_ranker_goes_on() {
 #[test]
 fn a_forest_keeps_its_trees() {
     let (desk, data) = (tempfile::tempdir().unwrap(), data(false));
-    let params = TreeParams::Fastxml(FastXmlParams { trees: 6, ..FastXmlParams::default() });
+    let params = TreeParams::Fastxml(FastXmlParams::default().with(|p| p.trees = 6));
     let grow = |run: &mut Run<'_>| Ok(format!("{:?}", params.fit(&data, run)?.arrays()).into_bytes());
     let job = Job::new(desk.path(), grow);
     let whole = job.run(None, usize::MAX).0.unwrap();

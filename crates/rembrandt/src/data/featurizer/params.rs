@@ -91,11 +91,12 @@ pub struct Hashing {
 ///
 /// ```
 /// use rembrandt::data::featurizer::{FeaturizerParams, NGrams};
-/// let params = FeaturizerParams { words: Some(NGrams { from: 1, to: 2 }), ..FeaturizerParams::default() };
+/// let params = FeaturizerParams::default().with(|p| p.words = Some(NGrams { from: 1, to: 2 }));
 /// assert!(params.check().is_ok());
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
 pub struct FeaturizerParams {
     /// Sequences of so many words. Pairs help when there are many texts; they make several times as many features.
     pub words: Option<NGrams>,
@@ -143,6 +144,8 @@ impl Default for FeaturizerParams {
         }
     }
 }
+
+setter!(FeaturizerParams);
 
 impl FeaturizerParams {
     /// Refuses values that make no sense, by themselves or together.

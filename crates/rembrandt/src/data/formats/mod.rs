@@ -71,6 +71,7 @@ pub type Sink<'a> = dyn FnMut(Rows) -> Result<()> + 'a;
 
 /// How to read a text file. The default finds out by itself.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct ReadOptions {
     /// The format of the file.
     pub format: Format,
@@ -82,6 +83,8 @@ pub struct ReadOptions {
     /// fits.
     pub feature_names: Option<PathBuf>,
 }
+
+setter!(ReadOptions);
 
 /// The format of a text file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -104,10 +104,11 @@ impl fmt::Display for RecordFormat {
 /// ```
 /// use rembrandt::data::records::{RecordOptions, Selector};
 /// // Lines of labels, a tab and a text, without names of columns.
-/// let options = RecordOptions { labels: Some(Selector::Number(1)), ..RecordOptions::new(Selector::Number(2)) };
+/// let options = RecordOptions::new(Selector::Number(2)).with(|o| o.labels = Some(Selector::Number(1)));
 /// assert!(!options.has_header());
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RecordOptions {
     /// The format of the file.
     pub format: RecordFormat,
@@ -128,6 +129,8 @@ impl Default for RecordOptions {
         RecordOptions::new(Selector::Name("text".into()))
     }
 }
+
+setter!(RecordOptions);
 
 impl RecordOptions {
     /// The default, with the text in this column.

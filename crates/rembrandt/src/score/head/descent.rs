@@ -36,6 +36,7 @@ const STATE: &str = "descent";
 /// How to train a logistic head by preconditioned mini-batches.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct DescentParams {
     /// The kind of probabilities to predict.
     pub loss: Loss,
@@ -73,6 +74,8 @@ impl Default for DescentParams {
         }
     }
 }
+
+setter!(DescentParams);
 
 impl DescentParams {
     fn check(&self) -> Result<()> {

@@ -39,6 +39,8 @@ pub enum Kernel {
 
 /// Which random features to use.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
 pub struct FeatureParams {
     /// The distribution of the directions.
     pub kernel: Kernel,
@@ -57,6 +59,8 @@ impl Default for FeatureParams {
         FeatureParams { kernel: Kernel::Gaussian, quasi: false, count: 1000, bandwidth: 1.0, seed: 1 }
     }
 }
+
+setter!(FeatureParams);
 
 /// The map h ↦ √(2/f)·cos(hR + b).
 #[derive(Clone, Debug, PartialEq)]

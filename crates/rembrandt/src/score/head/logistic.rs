@@ -43,6 +43,7 @@ const JITTER: f64 = 1e-6;
 /// How to train a logistic head.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct LogisticParams {
     /// The kind of probabilities to predict.
     pub loss: Loss,
@@ -68,6 +69,8 @@ impl Default for LogisticParams {
         LogisticParams::new(Loss::Independent)
     }
 }
+
+setter!(LogisticParams);
 
 impl LogisticParams {
     /// The defaults: full gradients to the optimum for independent labels, mini-batches under softmax.

@@ -63,6 +63,7 @@ const STATE: &str = "sampled";
 /// How to train a logistic head on some of the labels at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct SampledParams {
     /// The kind of probabilities to predict.
     pub loss: Loss,
@@ -85,6 +86,8 @@ impl Default for SampledParams {
         SampledParams::new(Loss::Independent)
     }
 }
+
+setter!(SampledParams);
 
 impl SampledParams {
     /// The defaults. Labels that are independent of each other have noisier gradients, and take shorter steps.

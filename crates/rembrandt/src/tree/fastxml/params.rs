@@ -11,9 +11,10 @@ use crate::{Result, Run, Shape};
 /// FastXML: how to grow the forest. The defaults are the settings of the paper; that sides of a node are weighed against
 /// each other is not in it.
 ///
-/// Plain data: change fields, call `fit`.
+/// Plain data: change fields by `with`, call `fit`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct FastXmlParams {
     /// Number of trees. More are a little better; time, memory and the size of the model are linear in it.
     pub trees: usize,
@@ -57,6 +58,8 @@ impl Default for FastXmlParams {
         }
     }
 }
+
+setter!(FastXmlParams);
 
 impl FastXmlParams {
     /// Checks every parameter by itself and the size of the data, before any work.

@@ -32,6 +32,7 @@ pub enum Affinity {
 /// How to train a label tree. Plain data: change fields, call [`fit`](LabelTreeParams::fit).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct LabelTreeParams {
     /// Levels below the root; the last are the labels.
     pub depth: usize,
@@ -74,6 +75,8 @@ impl Default for LabelTreeParams {
         }
     }
 }
+
+setter!(LabelTreeParams);
 
 impl LabelTreeParams {
     /// Checks every parameter by itself and against the size of the data, before any work.

@@ -18,6 +18,7 @@ const OVERHEAD: u64 = 8 << 20;
 /// How to grow a LomTree. Plain data: change fields, call [`fit`](LomTreeParams::fit).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct LomTreeParams {
     /// Inner nodes at most; absent: 16 for each class. One less than there are classes is what a leaf per class takes,
     /// and the least that can be right about all of them; a class that no straight cut holds together wants several
@@ -44,6 +45,8 @@ impl Default for LomTreeParams {
         LomTreeParams { nodes: None, passes: 10, step: 1.0, patience: 5.0, swap_resistance: 4.0, bits: 24, seed: 1 }
     }
 }
+
+setter!(LomTreeParams);
 
 impl LomTreeParams {
     /// Checks every parameter by itself and against the size of the data, before any work.

@@ -21,9 +21,10 @@ pub enum Smoothing {
 
 /// LPSR-NB: how to part the examples and choose the labels of each part.
 ///
-/// Plain data: change fields, call `fit`.
+/// Plain data: change fields by `with`, call `fit`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct LpsrParams {
     /// Count a feature of an example once, whatever its value; otherwise values are taken for counts, which is right for
     /// numbers of words and wrong for values of another scale.
@@ -69,6 +70,8 @@ impl Default for LpsrParams {
         }
     }
 }
+
+setter!(LpsrParams);
 
 impl LpsrParams {
     /// Checks every parameter by itself and the size of the data, before any work.
