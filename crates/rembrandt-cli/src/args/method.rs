@@ -1,7 +1,6 @@
 //! The methods that `rembrandt train` offers, and which options mean something to which.
 
 use rembrandt::embed::Method;
-use rembrandt::train::HeadKind;
 use rembrandt::tree::{TreeMethod, TreeParams};
 use serde_json::json;
 
@@ -36,11 +35,6 @@ pub fn useless(method: Method, given: &[(&'static str, bool)]) -> Option<(&'stat
         Some((*name, format!("{reason}, and the method is {}: leave it out", method.name())))
     };
     given.iter().find_map(refused)
-}
-
-/// The head that comes with an embedding, where none is asked for; absent: whichever suits the data.
-pub fn own_head(method: Method) -> Option<HeadKind> {
-    method.decodes().then_some(HeadKind::LeastSquares)
 }
 
 /// Whether an option of `train`, listed under `heading`, means something to trees.

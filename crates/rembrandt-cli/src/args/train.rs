@@ -8,7 +8,7 @@ use rembrandt::data::featurizer::{FeaturizerParams, Hashing, NGrams, Weighting};
 use rembrandt::embed::Method;
 use rembrandt::metrics::Propensity;
 use rembrandt::score::head::{FeatureParams, Kernel, SampledParams};
-use rembrandt::train::{FeatureOptions, HeadKind, RankerParams, TrainParams};
+use rembrandt::train::{FeatureOptions, HeadChoice, HeadKind, RankerParams, TrainParams};
 
 use super::method::{self, METHODS, MethodChoice};
 use super::tree::TreeArgs;
@@ -152,13 +152,18 @@ impl HeadArgs {
 impl TrainArgs {
     /// The kind of head that was asked for or comes with the method; absent: whichever suits the data.
     pub fn head_kind(&self, method: Method) -> Option<HeadKind> {
-        self.head.head.and_then(|head| head.0).or(method::own_head(method))
+        self.head_choice().kind(method)
     }
 
     /// Whether nothing was given that asks for one of the paper's systems.
     pub fn is_default(&self, method: Method) -> bool {
-        let asks_for_a_head = self.head.head.is_some() || self.head.random_features.is_some();
-        method == Method::Rembrandt && !self.params.as_published() && !asks_for_a_head
+        self.head_choice().is_default_training(method)
+    }
+
+    /// The head that was asked for, by name or by options that only a head has a use for.
+    fn head_choice(&self) -> HeadChoice {
+        let asks_for_one = self.params.as_published() || self.head.random_features.is_some();
+        self.head.head.unwrap_or(if asks_for_one { HeadChoice::Suited } else { HeadChoice::Default })
     }
 
     /// The first option that the default training has no use for.
@@ -288,15 +293,11 @@ impl FeatureArgs {
     }
 }
 
-/// A kind of head, or whichever suits the data.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct HeadChoice(Option<HeadKind>);
-
 const HEADS: &[(&str, HeadChoice)] = &[
-    ("auto", HeadChoice(None)),
-    ("ls", HeadChoice(Some(HeadKind::LeastSquares))),
-    ("lr", HeadChoice(Some(HeadKind::Softmax))),
-    ("ilr", HeadChoice(Some(HeadKind::Independent))),
+    ("auto", HeadChoice::Suited),
+    ("ls", HeadChoice::Kind(HeadKind::LeastSquares)),
+    ("lr", HeadChoice::Kind(HeadKind::Softmax)),
+    ("ilr", HeadChoice::Kind(HeadKind::Independent)),
 ];
 const WEIGHTINGS: &[(&str, Weighting)] =
     &[("tfidf", Weighting::TfIdf), ("tf", Weighting::Tf), ("binary", Weighting::Binary)];

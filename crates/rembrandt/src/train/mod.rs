@@ -26,7 +26,7 @@ mod thresholds;
 mod trainer;
 mod validation;
 
-pub use params::{HeadKind, TrainParams};
+pub use params::{HeadChoice, HeadKind, TrainParams};
 pub use ranker::{RankerParams, RankerReport};
 pub use report::{HeldOut, TrainReport};
 pub use trainer::{FeatureOptions, Prepared, Trainer, TrainingData};

@@ -57,6 +57,36 @@ impl HeadKind {
     }
 }
 
+/// Which head is wanted on the embedding, if any.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HeadChoice {
+    /// Nobody says: the default training for [`Method::Rembrandt`], a suitable head for other methods.
+    #[default]
+    Default,
+    /// A head that suits the method and the data.
+    Suited,
+    /// This kind.
+    Kind(HeadKind),
+}
+
+impl HeadChoice {
+    /// Whether this is the default training, [`RankerParams`](super::RankerParams): whatever asks for one of the paper's
+    /// systems gets that instead.
+    pub fn is_default_training(self, method: Method) -> bool {
+        method == Method::Rembrandt && self == HeadChoice::Default
+    }
+
+    /// The kind of head, given or that of a method which decodes by itself; absent: [whichever suits](HeadKind::suited)
+    /// the data.
+    pub fn kind(self, method: Method) -> Option<HeadKind> {
+        match self {
+            HeadChoice::Kind(kind) => Some(kind),
+            HeadChoice::Default | HeadChoice::Suited => method.decodes().then_some(HeadKind::LeastSquares),
+        }
+    }
+}
+
 /// How to train. Plain data; checked before any work.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]

@@ -1,6 +1,6 @@
 //! Promises of training.
 
-use super::{HeadKind, TrainParams, TrainReport};
+use super::{HeadChoice, HeadKind, TrainParams, TrainReport};
 use crate::data::{Dataset, Rows, Shape};
 use crate::embed::Method;
 use crate::metrics::Propensity;
@@ -276,4 +276,15 @@ fn heads_on_sampled_labels_are_trained_and_told_of() {
         assert!(sampled.head.is_none() && whole.head.is_some());
         assert!(sampled.held_out.p1 > whole.held_out.p1 - 0.05, "{:?}", sampled.held_out);
     }
+}
+
+#[test]
+fn the_default_training_gives_way_to_whatever_asks_for_a_head() {
+    let (default, suited) = (HeadChoice::Default, HeadChoice::Suited);
+    let chosen = HeadChoice::Kind(HeadKind::Softmax);
+    assert!(default.is_default_training(Method::Rembrandt) && !default.is_default_training(Method::Pca));
+    assert!(!suited.is_default_training(Method::Rembrandt) && !chosen.is_default_training(Method::Rembrandt));
+    assert_eq!([default, suited].map(|choice| choice.kind(Method::Pca)), [None; 2]);
+    assert_eq!([default, suited].map(|choice| choice.kind(Method::CsOmp)), [Some(HeadKind::LeastSquares); 2]);
+    assert_eq!(chosen.kind(Method::CsOmp), Some(HeadKind::Softmax));
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::params::{HeadKind, TrainParams};
+use super::params::{HeadChoice, HeadKind, TrainParams};
 use super::ranker::RankerParams;
 use crate::data::featurizer::{FeaturizerParams, SparseCounts};
 use crate::data::{Dataset, Examples, Texts};
@@ -32,7 +32,7 @@ use crate::{Checkpoints, Progress, Result, Run};
 pub struct Trainer<'a> {
     method: Method,
     trees: Option<TreeParams>,
-    head: Option<HeadKind>,
+    head: HeadChoice,
     k: Option<usize>,
     ridge: Option<f64>,
     seed: Option<u64>,
@@ -126,10 +126,11 @@ impl<'a> Trainer<'a> {
         self
     }
 
-    /// The head on the embedding; by default what suits the data.
+    /// A head on the embedding. By default there is none: a ranker scores candidates, or, with a method other than
+    /// Rembrandt, a head that suits the data.
     #[must_use]
     pub fn head(mut self, head: HeadKind) -> Self {
-        self.head = Some(head);
+        self.head = HeadChoice::Kind(head);
         self
     }
 
@@ -234,8 +235,7 @@ impl<'a> Trainer<'a> {
             let report = json!({"trees": trees.summary()});
             return Model::from_trees(trees, data, preprocessing, json!(params), report);
         }
-        // Whatever asks for one of the paper's systems gets that.
-        if self.head.is_none() && self.method == Method::Rembrandt {
+        if self.head.is_default_training(self.method) {
             let mut params = RankerParams {
                 k: self.k,
                 ridge: self.ridge,
@@ -246,7 +246,7 @@ impl<'a> Trainer<'a> {
             params.embedding.seed = self.seed.unwrap_or(params.embedding.seed);
             return params.fit(data, preprocessing, &mut run);
         }
-        let head = match self.head.or(self.method.decodes().then_some(HeadKind::LeastSquares)) {
+        let head = match self.head.kind(self.method) {
             Some(head) => head,
             None => HeadKind::suited(data)?,
         };
