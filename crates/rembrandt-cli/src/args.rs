@@ -189,7 +189,7 @@ pub struct EmbedArgs {
     /// Also write files for other tools: npy for NumPy, word2vec for gensim, tsv for the TensorBoard projector; word2vec
     /// and tsv hold the rows of E·diag(√μ), whose angles are those of `rembrandt neighbors`
     #[arg(long, value_delimiter = ',', value_parser = choice(EXPORTS))]
-    pub export: Vec<Export>,
+    export: Vec<Export>,
     /// Keep checkpoints in FILE.partial and go on from those that are there: the same command again, after a kill,
     /// loses no more than the panel of columns in work and writes the same bytes. Other data or parameters are refused;
     /// the folder is removed in the end
@@ -210,16 +210,29 @@ pub struct EmbedArgs {
     pub read: ReadArgs,
 }
 
+impl EmbedArgs {
+    /// The formats to export to, each once.
+    pub fn exports(&self) -> Vec<Export> {
+        let mut exports = Vec::new();
+        for export in &self.export {
+            if !exports.contains(export) {
+                exports.push(*export);
+            }
+        }
+        exports
+    }
+}
+
 /// Parameters of the embedding. Whatever is not given comes from the preset or is the default of the library.
 #[derive(Args, Default)]
 #[command(next_help_heading = "Algorithm")]
 pub struct ParamArgs {
     /// Start from the settings of the paper's authors for a data set; other options override them. Without -k, mulan
-    /// takes the smallest k that holds more than 90 % of the energy of YᵀY (for at most 8192 labels), the others their own k but at most the number of labels; lshtc divides each row by its sum, the word
-    /// count
+    /// takes the smallest k that holds more than 90 % of the energy of YᵀY (for at most 8192 labels), the others their
+    /// own k but at most the number of labels; lshtc divides each row by its sum, the word count
     #[arg(long, value_parser = choice(PRESETS))]
     preset: Option<Preset>,
-    /// Dimension of the embedding [default: 100; train: 300, or 256 with --head or another method]
+    /// Dimension of the embedding [default: 100; train: 108, or 256 with --head or another method]
     #[arg(short)]
     k: Option<usize>,
     /// Passes of the range finder before the last [default: 2; 1 with --solver paper, and for pca and plst in train]

@@ -29,12 +29,7 @@ pub fn run(args: &EmbedArgs) -> anyhow::Result<()> {
     let mut params = args.params.params();
     // Parameters that are wrong for any data are refused before reading.
     params.check(Shape { n: 1, d: 1, c: usize::MAX })?;
-    let mut exports = Vec::new();
-    for export in &args.export {
-        if !exports.contains(export) {
-            exports.push(*export);
-        }
-    }
+    let exports = args.exports();
     let mut outputs = vec![args.output.clone()];
     outputs.extend(exports.iter().flat_map(|e| e.paths(&args.output)));
     source::check_outputs(&outputs, &args.train, &args.read)?;
@@ -55,13 +50,7 @@ pub fn run(args: &EmbedArgs) -> anyhow::Result<()> {
     let row_scale = args.params.row_scale();
     let estimate = fit_memory(&mut params, !args.params.has_panel(), row_scale, &data, limit)?;
     let examples = data.view().scale_rows(row_scale)?;
-    let asked = args.params.params().panel;
-    let narrow =
-        if params.panel < asked { format!(", with {} columns at a time", params.panel) } else { String::new() };
-    display.note(&format!("about {} of memory will be needed{narrow}", BinaryBytes(estimate)));
-    if args.params.preset_divides_rows() {
-        display.note(&format!("the preset has rows {}: --scale-rows none keeps them as they are", divided(row_scale)));
-    }
+    note_plan(args, &params, estimate, &display);
     // A k from the labels and the sizes of rows are part of the work.
     seconds.embed = began.elapsed().as_secs_f64() - seconds.read;
 
@@ -71,12 +60,7 @@ pub fn run(args: &EmbedArgs) -> anyhow::Result<()> {
     let fitted = fit(&params, &examples, resume.checkpoints(), &mut display, &mut seconds);
     display.clear();
     let (embedding, resume) = resume.check(fitted, &display)?;
-    if embedding.report.rank < params.k {
-        display.note(&format!(
-            "the features tell only {} of {} directions apart: the rest are arbitrary and count for nothing",
-            embedding.report.rank, params.k
-        ));
-    }
+    note_rank(embedding.report.rank, params.k, &display);
     let file = EmbeddingFile {
         embedding,
         params,
@@ -98,6 +82,26 @@ pub fn run(args: &EmbedArgs) -> anyhow::Result<()> {
         Ok(())
     } else {
         print(&summary(&file, &data, &seconds, &written))
+    }
+}
+
+/// Says how much memory will be needed, and what the preset does to the data.
+fn note_plan(args: &EmbedArgs, params: &Rembrandt, estimate: u64, display: &Display) {
+    let asked = args.params.params().panel;
+    let narrow =
+        if params.panel < asked { format!(", with {} columns at a time", params.panel) } else { String::new() };
+    display.note(&format!("about {} of memory will be needed{narrow}", BinaryBytes(estimate)));
+    if args.params.preset_divides_rows() {
+        let divided = divided(args.params.row_scale());
+        display.note(&format!("the preset has rows {divided}: --scale-rows none keeps them as they are"));
+    }
+}
+
+/// Says so where the features tell fewer directions apart than were asked for.
+fn note_rank(rank: usize, k: usize, display: &Display) {
+    if rank < k {
+        let rest = "the rest are arbitrary and count for nothing";
+        display.note(&format!("the features tell only {rank} of {k} directions apart: {rest}"));
     }
 }
 
@@ -139,7 +143,7 @@ fn preset_dimension(
 fn fit(
     params: &Rembrandt,
     data: &dyn Examples,
-    pieces: Option<&Checkpoints>,
+    checkpoints: Option<&Checkpoints>,
     display: &mut Display,
     seconds: &mut Seconds,
 ) -> rembrandt::Result<rembrandt::Embedding> {
@@ -155,7 +159,7 @@ fn fit(
         display.progress(progress);
         true
     })
-    .with_checkpoints(pieces);
+    .with_checkpoints(checkpoints);
     let embedding = params.fit(data, &mut run);
     drop(run);
     seconds.projection = after.as_secs_f64();

@@ -69,8 +69,6 @@ pub(crate) struct System<'a> {
 }
 
 /// Solves A Z = B from Z = 0.
-///
-/// The last step has no use for a residual, hence none for A·p: the curvature pᵀAp is enough, at half of the price.
 pub(crate) fn solve(system: System<'_>, b: Matrix, stop: CgLimits, spare: &Spare) -> Result<(Matrix, CgOutcome)> {
     let System { product, squares, ridge, inverse } = system;
     let (rows, width) = (b.rows(), b.cols());
@@ -88,27 +86,14 @@ pub(crate) fn solve(system: System<'_>, b: Matrix, stop: CgLimits, spare: &Spare
         let reason = "the numbers in the data are too large to be squared; scale the features down";
         return Err(Error::Data(reason.into()));
     }
-    let begin = |rs: &f64| {
-        let goal = rs * stop.tolerance * stop.tolerance;
-        ColumnState { rs: *rs, pp: *rs, curvature: 0.0, goal, steps: 0, active: *rs > 0.0, guarded: false }
-    };
-    let mut columns: Vec<ColumnState> = rs.iter().map(begin).collect();
+    let mut columns: Vec<ColumnState> = rs.iter().map(|rs| ColumnState::new(*rs, stop.tolerance)).collect();
 
     for step in 1..=stop.steps {
         if !columns.iter().any(|c| c.active) {
             break;
         }
         if step == stop.steps {
-            let mut curvature = squares(p.view())?;
-            let sums = columns::sweep([], [p.view(), r.view()], 2 * width, |rows, [], [p, r], sums| {
-                let (ridged, descent) = sums.split_at_mut(width);
-                columns::add_dot_scaled(p, &ridge[rows], p, ridged);
-                columns::add_dot(p, r, descent);
-            });
-            let (ridged, descent) = sums.split_at(width);
-            curvature.iter_mut().zip(ridged).for_each(|(curvature, ridged)| *curvature += ridged);
-            let alpha = lengths(&mut columns, &curvature, descent);
-            columns::sweep([z.view_mut()], [p.view()], 0, |_, [z], [p], _| columns::add_multiple(z, &alpha, p));
+            last_step(&mut z, squares(p.view())?, ridge, [p.view(), r.view()], &mut columns);
             break;
         }
         product(p.view(), q.view_mut())?;
@@ -142,12 +127,39 @@ pub(crate) fn solve(system: System<'_>, b: Matrix, stop: CgLimits, spare: &Spare
     Ok((z, CgOutcome { steps, guarded: columns.iter().filter(|c| c.guarded).count() }))
 }
 
+/// z ← z + αp, from pᵀA₀p. The last step has no use for a residual, hence none for A·p: the curvature pᵀAp is enough, at
+/// half of the price.
+fn last_step(
+    z: &mut Matrix,
+    mut curvature: Vec<f64>,
+    ridge: &[f32],
+    [p, r]: [MatRef<'_>; 2],
+    columns: &mut [ColumnState],
+) {
+    let width = curvature.len();
+    let sums = columns::sweep([], [p, r], 2 * width, |rows, [], [p, r], sums| {
+        let (ridged, descent) = sums.split_at_mut(width);
+        columns::add_dot_scaled(p, &ridge[rows], p, ridged);
+        columns::add_dot(p, r, descent);
+    });
+    let (ridged, descent) = sums.split_at(width);
+    curvature.iter_mut().zip(ridged).for_each(|(curvature, ridged)| *curvature += ridged);
+    let alpha = lengths(columns, &curvature, descent);
+    columns::sweep([z.view_mut()], [p], 0, |_, [z], [p], _| columns::add_multiple(z, &alpha, p));
+}
+
 /// The lengths of the next step of all columns, from their pᵀAp and pᵀr.
 fn lengths(columns: &mut [ColumnState], curvature: &[f64], descent: &[f64]) -> Vec<f32> {
     columns.iter_mut().zip(curvature.iter().zip(descent)).map(|(c, (pap, pr))| c.step(*pap, *pr)).collect()
 }
 
 impl ColumnState {
+    /// Before the first step, whose direction is s itself.
+    fn new(rs: f64, tolerance: f64) -> ColumnState {
+        let goal = rs * tolerance * tolerance;
+        ColumnState { rs, pp: rs, curvature: 0.0, goal, steps: 0, active: rs > 0.0, guarded: false }
+    }
+
     /// The length of the next step, 0 for a column that has ended.
     fn step(&mut self, pap: f64, pr: f64) -> f32 {
         let alpha = (pr / pap) as f32;

@@ -166,19 +166,6 @@ impl Contents {
         if c == 0 || d == 0 || (k == 0) != self.trees.is_some() || added >= c || c > most || d > most {
             return Err(Error::Data(format!("{c} labels, {d} features and {k} dimensions do not make a model")));
         }
-        let trained = self.trained();
-        let head = match &self.head {
-            Head::LeastSquares => true,
-            Head::Pursuit { atoms } => *atoms > 0,
-            Head::Linear { weights } => (weights.rows(), weights.cols()) == (trained, k + 1),
-            Head::RandomFeatures { features, weights, .. } => {
-                let (rows, width) = (features.directions.rows(), features.directions.cols());
-                rows == k
-                    && features.count() == width
-                    && width > 0
-                    && (weights.rows(), weights.cols()) == (trained, width + 1)
-            }
-        };
         // A file has one precision for all of them.
         let precision = self.labels.precision();
         let mut tables = [Some(&self.projection), self.head.weights()].into_iter().flatten();
@@ -191,15 +178,8 @@ impl Contents {
             ("projection", self.projection.cols() == k),
             ("intercept", self.intercept.len() == k),
             ("spectrum", self.spectrum.len() == k),
-            ("head", head),
-            (
-                "ranker",
-                self.ranker.as_ref().is_none_or(|ranker| {
-                    let alone = matches!(self.head, Head::LeastSquares) && self.trees.is_none();
-                    let identity = self.calibration == Calibration::identity(self.calibration.loss);
-                    alone && identity && ranker.check(d, trained).is_ok()
-                }),
-            ),
+            ("head", self.head_fits(k)),
+            ("ranker", self.ranker_fits(d)),
             ("thresholds", self.thresholds.len() == c),
             ("counts", self.stats.counts.len() == c),
             ("mean", self.stats.mean.len() == k),
@@ -222,6 +202,29 @@ impl Contents {
             }
             None => Ok(()),
         }
+    }
+
+    fn head_fits(&self, k: usize) -> bool {
+        let trained = self.trained();
+        match &self.head {
+            Head::LeastSquares => true,
+            Head::Pursuit { atoms } => *atoms > 0,
+            Head::Linear { weights } => (weights.rows(), weights.cols()) == (trained, k + 1),
+            Head::RandomFeatures { features, weights, .. } => {
+                let (rows, width) = (features.directions.rows(), features.directions.cols());
+                let drawn = rows == k && features.count() == width && width > 0;
+                drawn && (weights.rows(), weights.cols()) == (trained, width + 1)
+            }
+        }
+    }
+
+    /// A ranker is alone, and its log-odds need no calibration.
+    fn ranker_fits(&self, d: usize) -> bool {
+        self.ranker.as_ref().is_none_or(|ranker| {
+            let alone = matches!(self.head, Head::LeastSquares) && self.trees.is_none();
+            let identity = self.calibration == Calibration::identity(self.calibration.loss);
+            alone && identity && ranker.check(d, self.trained()).is_ok()
+        })
     }
 
     fn check_numbers(&self) -> Result<()> {

@@ -72,25 +72,12 @@ impl ModelFile<'_> {
         let head = self.head(&description, (c - added, k))?;
         // The first tensor with a place for every label: it proves that there are so many.
         let counts: Vec<u64> = file.vector("counts", Dtype::U64, c)?;
-        if description.evidence.is_some() {
-            let reason = "has a ranker of format version 3 or 4, which is read no more: train it again";
-            return Err(Error::file(file.path, reason));
-        }
-        if description.shortlist.is_some() {
-            let reason = "has lists of likely labels, which are read no more: train it again";
-            return Err(Error::file(file.path, reason));
-        }
+        self.refuse_earlier(&description)?;
         let ranker = description.ranker.map(|ranker| self.ranker(ranker, &counts[..c - added], d)).transpose()?;
         if ranker.is_some() && !matches!(description.head, HeadDescription::LeastSquares) {
             return Err(self.damaged("it has a ranker beside a head"));
         }
-        let trees = match description.head {
-            HeadDescription::Trees { method } => {
-                let trees = Trees::from_arrays(method, &Stored32(file), (d, c)).map_err(|what| self.damaged(&what))?;
-                Some(Arc::new(trees))
-            }
-            _ => None,
-        };
+        let trees = self.trees(&description.head, (d, c))?;
         let added_weights = if added > 0 { file.matrix("added_weights")? } else { Matrix::zeros(0, k + 1) };
         let covariance = file.matrix("covariance")?;
         let squares = (covariance.rows(), covariance.cols(), added_weights.rows(), added_weights.cols());
@@ -124,6 +111,24 @@ impl ModelFile<'_> {
         };
         contents.check_small().map_err(|_| self.damaged("a number in it is out of range"))?;
         Ok(contents)
+    }
+
+    /// Refuses the rankers of earlier builds.
+    fn refuse_earlier(&self, description: &Description) -> Result<()> {
+        let reason = if description.evidence.is_some() {
+            "has a ranker of format version 3 or 4, which is read no more: train it again"
+        } else if description.shortlist.is_some() {
+            "has lists of likely labels, which are read no more: train it again"
+        } else {
+            return Ok(());
+        };
+        Err(Error::file(self.container.path, reason))
+    }
+
+    fn trees(&self, head: &HeadDescription, size: (usize, usize)) -> Result<Option<Arc<Trees>>> {
+        let HeadDescription::Trees { method } = *head else { return Ok(None) };
+        let trees = Trees::from_arrays(method, &Stored32(self.container), size).map_err(|what| self.damaged(&what))?;
+        Ok(Some(Arc::new(trees)))
     }
 
     fn head(&self, description: &Description, (trained, k): (usize, usize)) -> Result<Head> {

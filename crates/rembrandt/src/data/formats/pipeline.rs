@@ -7,7 +7,7 @@
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{self, TryRecvError};
+use std::sync::mpsc::{self, Receiver, TryRecvError};
 
 use super::batch::{self, FileSyntax, ParsedRows};
 use super::column::{IdColumn, IdSyntax};
@@ -75,14 +75,12 @@ pub(super) fn run(
             }
         };
         std::thread::Builder::new().spawn_scoped(scope, unpack).map_err(Error::io(path))?;
-        // Owned here, so that it is dropped, and the thread above stops, before the scope waits for that thread.
-        let receive = receive;
-        let mut first = match receive.recv() {
-            Ok(Ok(block)) => block,
-            Ok(Err(stop)) => return Err(stop.error(path, packing, 0, sizes)),
-            Err(_) => return Err(Error::file(path, "the file is empty")),
+        // Owned here, so that the receiver is dropped, and the thread above stops, before the scope waits for that thread.
+        let mut arriving = Arriving { receive, ahead, bytes: 0, stop: None, open: true };
+        let Some(mut first) = arriving.first() else {
+            let empty = || Error::file(path, "the file is empty");
+            return Err(arriving.stop.map_or_else(empty, |stop| stop.error(path, packing, 0, sizes)));
         };
-        let mut bytes = first.len() as u64;
         if first.starts_with(BYTE_ORDER_MARK) {
             first.drain(..BYTE_ORDER_MARK.len());
         }
@@ -96,35 +94,64 @@ pub(super) fn run(
             first.drain(..end);
         }
         let mut collector = Collector::new(path, &syntax, header, sink);
-        let (mut blocks, mut ready, mut stop, mut open) = (vec![first], Vec::new(), None::<Stop>, true);
+        let (mut blocks, mut ready) = (vec![first], Vec::new());
         loop {
-            while open && blocks.len() < ahead {
-                let item = match receive.try_recv() {
-                    Ok(item) => Some(item),
-                    Err(TryRecvError::Disconnected) => None,
-                    Err(TryRecvError::Empty) if blocks.is_empty() && ready.is_empty() => receive.recv().ok(),
-                    Err(TryRecvError::Empty) => break,
-                };
-                match item {
-                    Some(Ok(block)) => {
-                        bytes += block.len() as u64;
-                        blocks.push(block);
-                    }
-                    Some(Err(reason)) => (stop, open) = (Some(reason), false),
-                    None => open = false,
-                }
-            }
+            arriving.fill(&mut blocks, ready.is_empty());
             if blocks.is_empty() && ready.is_empty() {
                 break;
             }
             ready = round(std::mem::take(&mut blocks), &syntax, ready, &mut collector)?;
             run.read(consumed.load(Ordering::Relaxed), size)?;
         }
-        if let Some(stop) = stop {
+        if let Some(stop) = arriving.stop {
             return Err(stop.error(path, packing, collector.lines, sizes));
         }
-        collector.finish(notes, bytes)
+        collector.finish(notes, arriving.bytes)
     })
+}
+
+/// Blocks as they come from the thread that unpacks.
+struct Arriving {
+    receive: Receiver<std::result::Result<Vec<u8>, Stop>>,
+    /// Blocks of a round at most.
+    ahead: usize,
+    bytes: u64,
+    /// Why the blocks ended before the file did.
+    stop: Option<Stop>,
+    open: bool,
+}
+
+impl Arriving {
+    /// The first block, unless there is none.
+    fn first(&mut self) -> Option<Vec<u8>> {
+        let item = self.receive.recv().ok();
+        self.take(item)
+    }
+
+    /// Adds those that are there to `blocks`; waits for one only where there is nothing else to do.
+    fn fill(&mut self, blocks: &mut Vec<Vec<u8>>, idle: bool) {
+        while self.open && blocks.len() < self.ahead {
+            let item = match self.receive.try_recv() {
+                Ok(item) => Some(item),
+                Err(TryRecvError::Disconnected) => None,
+                Err(TryRecvError::Empty) if blocks.is_empty() && idle => self.receive.recv().ok(),
+                Err(TryRecvError::Empty) => break,
+            };
+            blocks.extend(self.take(item));
+        }
+    }
+
+    fn take(&mut self, item: Option<std::result::Result<Vec<u8>, Stop>>) -> Option<Vec<u8>> {
+        match item {
+            Some(Ok(block)) => {
+                self.bytes += block.len() as u64;
+                return Some(block);
+            }
+            Some(Err(stop)) => (self.stop, self.open) = (Some(stop), false),
+            None => self.open = false,
+        }
+        None
+    }
 }
 
 /// Parses `blocks` in the pool while `ready` ones are collected.
