@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::calibrated::Calibrated;
-use super::params::{HeadKind, TrainParams};
+use super::params::{HeadKind, MOST_EXAMPLES, MOST_SCORES, TrainParams};
 use super::report::TrainReport;
-use super::validation::{MOST_EXAMPLES, MOST_SCORES, Validated, validate};
+use super::validation::{Validated, validate};
 use crate::data::{Dataset, Examples, near_duplicates};
 use crate::embed::{Embedder, Means};
 use crate::linalg::csr::Csr;

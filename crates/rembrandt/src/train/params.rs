@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::validation::{MOST_EXAMPLES, MOST_HELD_OUT, MOST_SCORES};
 use crate::data::{Dataset, Examples, Shape, Side};
 use crate::embed::{Embedder, Method};
 use crate::metrics::Propensity;
@@ -16,6 +15,13 @@ const MEASUREMENTS: f64 = 5.0;
 /// The real ridge in squared lengths of a mean example, where nobody says otherwise. A ridge of that size makes the
 /// projection believe its examples as much as this many copies of nothing.
 pub(super) const FIRST_RIDGE: f64 = 4.0;
+
+/// Examples that validation divides, at most.
+pub(super) const MOST_EXAMPLES: usize = 200_000;
+/// Examples that it holds out, at most.
+pub(super) const MOST_VALIDATED: usize = 20_000;
+/// Scores of the held-out examples, at most.
+pub(super) const MOST_SCORES: usize = 1 << 27;
 
 /// Full gradients that a head on h itself takes, about.
 const GRADIENTS: f64 = 30.0;
@@ -252,7 +258,7 @@ impl TrainParams {
         let embedding = Embedder::new(self.method, params).memory(shape) as f64;
         // The parts of a division are copies, twice where a head is cross-fitted.
         let division = data.bytes() as f64 * (MOST_EXAMPLES as f64 / n.max(1.0)).min(1.0) * 1.8;
-        let scores = 4.0 * (c * (n / 5.0).min(MOST_HELD_OUT as f64)).min(MOST_SCORES as f64);
+        let scores = 4.0 * (c * (n / 5.0).min(MOST_VALIDATED as f64)).min(MOST_SCORES as f64);
         let head =
             if self.head == HeadKind::LeastSquares { 0.0 } else { c * (6.0 * width + 160.0) + 3.0 * width * width };
         let product = data.label_feature_product_memory() as f64;

@@ -7,7 +7,7 @@
 use std::io;
 
 use super::calibrated::Calibrated;
-use super::params::{HeadKind, TrainParams};
+use super::params::{HeadKind, MOST_EXAMPLES, MOST_SCORES, MOST_VALIDATED, TrainParams};
 use crate::data::{Dataset, Examples, Shape};
 use crate::embed::{Embedder, Means};
 use crate::io::checkpoint::{Json, Load, Reader, Store, Writer};
@@ -19,12 +19,6 @@ use crate::{Error, Rembrandt, Result, Run};
 
 /// Parts of a division: one is held out, one trains the head, the others the embedding.
 const PARTS: usize = 5;
-/// Examples that a division has, at most.
-pub(super) const MOST_EXAMPLES: usize = 200_000;
-/// Scores of the held-out examples, at most.
-pub(super) const MOST_SCORES: usize = 1 << 27;
-/// Examples that are held out, at most.
-pub(super) const MOST_HELD_OUT: usize = 20_000;
 /// Seeds of the division and of the sample of a large data set.
 const DIVISION: u64 = 0x5eed;
 const SAMPLE: u64 = 0x5a3e;
@@ -121,7 +115,7 @@ impl<'a> Division<'a> {
         let parts = Folds { count: PARTS, seed: DIVISION, groups: Some(groups) };
         let part = |i: usize| (parts.of(i) + PARTS - held_out) % PARTS;
         let sampled = |i: usize| sample.of(i) == 0;
-        let most = MOST_HELD_OUT.min(MOST_SCORES / shape.c.max(1)).max(1);
+        let most = MOST_VALIDATED.min(MOST_SCORES / shape.c.max(1)).max(1);
         let share = (shape.n / sample.count / PARTS).div_ceil(most).max(1);
         let few = Folds { count: share, seed: SAMPLE + 1, groups: Some(groups) };
         // Least squares has no head to train: its part goes to the embedding.
