@@ -3,7 +3,8 @@
 use std::io::Write;
 use std::path::Path;
 
-use indicatif::{BinaryBytes, HumanCount};
+use bytesize::ByteSize;
+use indicatif::HumanCount;
 use rembrandt::model::write_file;
 use rembrandt::{Error, Result, Shape};
 
@@ -53,9 +54,9 @@ pub fn thousands(n: u64) -> String {
     HumanCount(n).to_string()
 }
 
-/// `1.50 GiB`.
+/// `1.5 GiB`.
 pub fn bytes(n: u64) -> String {
-    BinaryBytes(n).to_string()
+    ByteSize(n).to_string()
 }
 
 /// Writes a file, all or nothing.

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use bytesize::ByteSize;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::parser::ValueSource;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -27,8 +28,6 @@ pub use generate::GenerateArgs;
 pub use method::MethodChoice;
 pub use model::{AddLabelArgs, ColumnArgs, EvalArgs, ExplainArgs, InputArgs, OutputFormat, PredictArgs};
 pub use train::TrainArgs;
-
-use crate::memory::parse_size;
 
 /// Label embeddings for classification with very many labels.
 #[derive(Parser)]
@@ -195,9 +194,9 @@ pub struct EmbedArgs {
     /// the folder is removed in the end
     #[arg(long)]
     pub resume: bool,
-    /// Refuse work that needs more memory, such as 4G; by default what the machine has available
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
-    pub max_memory: Option<u64>,
+    /// Refuse work that needs more memory, such as 4G or 4GiB; by default what the machine has available
+    #[arg(long, value_name = "SIZE")]
+    pub max_memory: Option<ByteSize>,
     /// Print the result as one JSON object
     #[arg(long)]
     pub json: bool,

@@ -1,28 +1,10 @@
-//! Memory: how much there is, how much was used, and sizes as people write them.
+//! Memory: how much there is, and how much was used.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use bytesize::ByteSize;
 use rembrandt::data::address_space;
-
-/// Reads a size such as `4G`, `1.5 GiB`, `800m` or a number of bytes; units are powers of 1024.
-pub fn parse_size(text: &str) -> Result<u64, String> {
-    let text = text.trim();
-    let unit = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(unit);
-    let scale = match unit.to_ascii_lowercase().trim_end_matches('b').trim_end_matches('i') {
-        "" => 1.0,
-        "k" => 1024.0,
-        "m" => 1024f64.powi(2),
-        "g" => 1024f64.powi(3),
-        "t" => 1024f64.powi(4),
-        _ => return Err(format!("unknown unit {unit}: write K, M, G or T")),
-    };
-    match number.trim().parse::<f64>() {
-        Ok(v) if v.is_finite() && v > 0.0 => Ok((v * scale) as u64),
-        _ => Err("write a number of bytes, such as 4G or 500M".to_owned()),
-    }
-}
 
 /// How much memory may still be used, and what can be done about it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,9 +17,9 @@ pub struct Limit {
 impl Limit {
     /// The limit that the user sets or, without a word from them, what is available; but never more than the address
     /// space has room for. Absent where nobody says.
-    pub fn new(allowed: Option<u64>) -> Option<Limit> {
+    pub fn new(allowed: Option<ByteSize>) -> Option<Limit> {
         let left = address_space().map(|most| most.saturating_sub(occupied().unwrap_or(0)));
-        Limit::least(allowed, available(), left)
+        Limit::least(allowed.map(|size| size.as_u64()), available(), left)
     }
 
     fn least(allowed: Option<u64>, available: Option<u64>, addresses: Option<u64>) -> Option<Limit> {
@@ -123,18 +105,6 @@ fn left_in(dir: &Path, [limit, usage]: [&str; 2]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sizes() {
-        let good =
-            [("4G", 4 << 30), ("1.5 GiB", 3 << 29), ("800m", 800 << 20), ("12", 12), ("2kb", 2048), ("1T", 1 << 40)];
-        for (text, bytes) in good {
-            assert_eq!(parse_size(text), Ok(bytes), "{text}");
-        }
-        for text in ["", "G", "-1G", "4X", "nan", "infG", "1e999"] {
-            assert!(parse_size(text).is_err(), "{text}");
-        }
-    }
 
     #[test]
     fn the_tightest_limit_counts() {

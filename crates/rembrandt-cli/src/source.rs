@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use indicatif::BinaryBytes;
+use bytesize::ByteSize;
 use rembrandt::data::Dataset;
 use rembrandt::{Error, Result, Run};
 
@@ -36,7 +36,7 @@ pub fn open(path: &Path, read: &ReadArgs, limit: Option<Limit>, display: &mut Di
                 let reason = format!(
                     "does not fit into {} of memory: turn it into a cache file with `rembrandt convert` first, or \
                      {remedy}",
-                    BinaryBytes(bytes)
+                    ByteSize(bytes)
                 );
                 Err(Error::file(path, reason))
             }

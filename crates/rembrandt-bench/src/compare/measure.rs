@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use humantime::format_duration;
 use rembrandt::model::Model;
 use rembrandt::{Error, Result};
 use serde_json::Value;
@@ -82,7 +83,7 @@ impl Bench<'_> {
     }
 
     fn too_late(&self, what: &str) -> MethodOutcome {
-        MethodOutcome::Failed { reason: format!("not {what} within {} s", self.plan.of.budget.as_secs_f64()) }
+        MethodOutcome::Failed { reason: format!("not {what} within {}", format_duration(self.plan.of.budget)) }
     }
 
     /// This program with a command, its result to be JSON.

@@ -1,5 +1,8 @@
 //! One method's row of the table, and how its numbers are written.
 
+use std::time::Duration;
+
+use humantime::format_duration;
 use serde::{Deserialize, Serialize};
 
 use crate::text;
@@ -111,7 +114,7 @@ pub fn seconds(value: f64) -> String {
     match value {
         v if v < 10.0 => format!("{v:.2} s"),
         v if v < 120.0 => format!("{v:.0} s"),
-        v => format!("{:.1} min", v / 60.0),
+        v => format_duration(Duration::from_secs(v.round() as u64)).to_string(),
     }
 }
 

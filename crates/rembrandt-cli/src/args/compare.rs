@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use humantime::parse_duration;
 use rembrandt_bench::compare::{Contestant, METHODS};
 
-use super::train::parse_time;
 use super::{ColumnArgs, ReadArgs};
 
 #[derive(Args)]
@@ -27,7 +27,7 @@ pub struct CompareArgs {
     #[arg(short, value_parser = parse_k)]
     pub k: Option<usize>,
     /// Time for the training of each method, its choice of settings among it; what takes longer is given up
-    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "10m")]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "10m")]
     pub budget: Duration,
     /// Write a page with table and plots that needs no other file
     #[arg(long, value_name = "FILE")]

@@ -1,8 +1,8 @@
 //! Arguments of `rembrandt train`.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
+use bytesize::ByteSize;
 use clap::Args;
 use rembrandt::data::featurizer::{FeaturizerParams, Hashing, NGrams, Weighting};
 use rembrandt::embed::Method;
@@ -13,7 +13,6 @@ use rembrandt::train::{FeatureOptions, HeadChoice, HeadKind, RankerParams, Train
 use super::method::{self, METHODS, MethodChoice};
 use super::tree::TreeArgs;
 use super::{ColumnArgs, ParamArgs, ReadArgs, Typed, choice};
-use crate::memory::parse_size;
 
 #[derive(Args)]
 #[command(
@@ -46,9 +45,9 @@ pub struct TrainArgs {
     /// bytes. Other data or parameters are refused; the folder is removed in the end
     #[arg(long)]
     pub resume: bool,
-    /// Refuse work that needs more memory, such as 4G; by default what the machine has available
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
-    pub max_memory: Option<u64>,
+    /// Refuse work that needs more memory, such as 4G or 4GiB; by default what the machine has available
+    #[arg(long, value_name = "SIZE")]
+    pub max_memory: Option<ByteSize>,
     /// Print the result as one JSON object
     #[arg(long)]
     pub json: bool,
@@ -345,32 +344,9 @@ pub(super) fn parse_propensity(text: &str) -> Result<Propensity, String> {
     }
 }
 
-/// Reads `90`, `90s`, `10m` or `1.5h`.
-pub(super) fn parse_time(text: &str) -> Result<Duration, String> {
-    let text = text.trim();
-    let unit = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(unit);
-    let scale = match unit {
-        "" | "s" => 1.0,
-        "m" => 60.0,
-        "h" => 3600.0,
-        _ => return Err(format!("unknown unit {unit}: write s, m or h")),
-    };
-    let wrong = || "write a time such as 90s, 10m or 1h".to_owned();
-    let seconds: f64 = number.trim().parse().map_err(|_| wrong())?;
-    Duration::try_from_secs_f64(seconds * scale).map_err(|_| wrong())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn times_are_read() {
-        let seconds = |text| parse_time(text).map(|time| time.as_secs_f64());
-        assert_eq!((seconds("90"), seconds("10m"), seconds("0.5 h")), (Ok(90.0), Ok(600.0), Ok(1800.0)));
-        assert!(parse_time("soon").is_err() && parse_time("3d").is_err() && parse_time("-1s").is_err());
-    }
 
     #[test]
     fn random_features_are_read() {

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use indicatif::BinaryBytes;
+use bytesize::ByteSize;
 use rembrandt::data::{Dataset, convert};
 use rembrandt::{Error, Examples, Side};
 use serde_json::json;
@@ -39,6 +39,6 @@ pub fn run(args: &ConvertArgs) -> anyhow::Result<()> {
         size,
         entries,
         ("time", format!("{seconds:.2} s")),
-        ("wrote", format!("{} ({})", args.output.display(), BinaryBytes(data.bytes()))),
+        ("wrote", format!("{} ({})", args.output.display(), ByteSize(data.bytes()))),
     ]))
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use indicatif::BinaryBytes;
+use bytesize::ByteSize;
 use rembrandt::data::{Dataset, RowScale};
 use rembrandt::embed::{Preconditioner, Solver, energy_dimension, energy_memory};
 use rembrandt::{Checkpoints, EmbeddingFile, Error, Examples, Rembrandt, Run, Shape, Side};
@@ -90,7 +90,7 @@ fn note_plan(args: &EmbedArgs, params: &Rembrandt, estimate: u64, display: &Disp
     let asked = args.params.params().panel;
     let narrow =
         if params.panel < asked { format!(", with {} columns at a time", params.panel) } else { String::new() };
-    display.note(&format!("about {} of memory will be needed{narrow}", BinaryBytes(estimate)));
+    display.note(&format!("about {} of memory will be needed{narrow}", ByteSize(estimate)));
     if args.params.preset_divides_rows() {
         let divided = divided(args.params.row_scale());
         display.note(&format!("the preset has rows {divided}: --scale-rows none keeps them as they are"));
@@ -118,7 +118,7 @@ fn preset_dimension(
         let held = if data.is_mapped() { 0 } else { data.bytes() };
         let needed = held.saturating_add(energy_memory(labels));
         if let Some(limit) = limit.filter(|limit| needed > limit.bytes) {
-            let [needed, bytes] = [needed, limit.bytes].map(BinaryBytes);
+            let [needed, bytes] = [needed, limit.bytes].map(ByteSize);
             let reason = format!(
                 "choosing it by the energy of {labels} labels needs {needed} of memory but only {bytes} may be used: \
                  give the number of dimensions, or {}",
@@ -218,10 +218,10 @@ fn too_much(params: &Rembrandt, may_narrow: bool, data: &Dataset, held: u64, lim
     advice.push("use a smaller -k");
     Error::Data(format!(
         "this needs {} of memory ({} of data, {} to work) but only {} may be used: {}, or {}",
-        BinaryBytes(held.saturating_add(fit)),
-        BinaryBytes(held),
-        BinaryBytes(fit),
-        BinaryBytes(limit.bytes),
+        ByteSize(held.saturating_add(fit)),
+        ByteSize(held),
+        ByteSize(fit),
+        ByteSize(limit.bytes),
         advice.join(", "),
         limit.remedy,
     ))
@@ -254,7 +254,7 @@ fn summary(file: &EmbeddingFile, data: &Dataset, seconds: &Seconds, written: &[S
         seconds.total, seconds.read, seconds.embed, seconds.projection
     );
     if let Some(bytes) = memory::peak() {
-        time.push_str(&format!("; at most {} of memory", BinaryBytes(bytes)));
+        time.push_str(&format!("; at most {} of memory", ByteSize(bytes)));
     }
     let [size, entries] = about(data);
     facts(&[

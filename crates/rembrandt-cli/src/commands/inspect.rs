@@ -5,7 +5,7 @@ mod model;
 use std::fs;
 use std::path::Path;
 
-use indicatif::BinaryBytes;
+use bytesize::ByteSize;
 use rembrandt::data::Dataset;
 use rembrandt::model::Model;
 use rembrandt::{EmbeddingFile, Error, Examples, Shape, Side};
@@ -62,8 +62,8 @@ fn check_memory(path: &Path, shape: Shape) -> rembrandt::Result<()> {
             format!(
                 "has {}, and counting in all these columns needs {} of memory, but only {} may be used: {}",
                 size(shape),
-                BinaryBytes(needed),
-                BinaryBytes(limit.bytes),
+                ByteSize(needed),
+                ByteSize(limit.bytes),
                 limit.remedy
             ),
         )),
@@ -96,7 +96,7 @@ fn dataset(data: &Dataset, kind: &str, verified: bool) -> rembrandt::Result<(Val
     });
     let words = |given: bool| if given { "known" } else { "none" };
     let [shape, entries] = about(data);
-    let mut size = format!("{}, {}", BinaryBytes(data.bytes()), count(data.chunks() as u64, "chunk"));
+    let mut size = format!("{}, {}", ByteSize(data.bytes()), count(data.chunks() as u64, "chunk"));
     if kind == "cache" && verified {
         size.push_str(", all checksums match");
     }

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use indicatif::BinaryBytes;
+use bytesize::ByteSize;
 use rembrandt::data::records::RecordFormat;
 use rembrandt::data::{Dataset, RowScale, Texts};
 use rembrandt::embed::Method;
@@ -109,7 +109,7 @@ fn train_embedding(method: Method, task: Task<'_>, display: &mut Display) -> any
         params.embedding = params.embedding.narrowed(limit.bytes, needed);
     }
     let estimate = check_memory(params.memory(data), data, limit, "lower -k")?;
-    display.note(&format!("about {} of memory will be needed", BinaryBytes(estimate)));
+    display.note(&format!("about {} of memory will be needed", ByteSize(estimate)));
 
     let resume = Resume::open(args.resume, &args.output, ("train", data, json!(params)), display)?;
     let mut watch = display.run().with_checkpoints(resume.checkpoints());
@@ -139,7 +139,7 @@ fn train_ranker(task: Task<'_>, display: &mut Display) -> anyhow::Result<MethodS
         params.embedding = params.embedding.narrowed(limit.bytes, needed);
     }
     let estimate = check_memory(params.memory(data), data, limit, "lower -k")?;
-    display.note(&format!("about {} of memory will be needed", BinaryBytes(estimate)));
+    display.note(&format!("about {} of memory will be needed", ByteSize(estimate)));
     let resume = Resume::open(args.resume, &args.output, ("train", data, json!(params)), display)?;
     let mut watch = display.run().with_checkpoints(resume.checkpoints());
     let trained = params.fit(data, preprocessing, &mut watch);
@@ -242,8 +242,8 @@ fn check_memory(needed: u64, data: &Dataset, limit: Option<Limit>, advice: &str)
         Some(Limit { bytes, remedy }) if estimate > bytes => {
             let reason = format!(
                 "the training needs about {} of memory but only {} may be used: {advice}, or {remedy}",
-                BinaryBytes(estimate),
-                BinaryBytes(bytes)
+                ByteSize(estimate),
+                ByteSize(bytes)
             );
             Err(Error::parameter("max_memory", reason))
         }
@@ -311,7 +311,7 @@ fn summary(
     rows.extend(told);
     let time: Vec<String> = seconds.iter().map(|(stage, s)| format!("{stage} {s:.1}")).collect();
     rows.push(("seconds", time.join(", ")));
-    rows.push(("wrote", format!("{} ({})", args.output.display(), BinaryBytes(bytes))));
+    rows.push(("wrote", format!("{} ({})", args.output.display(), ByteSize(bytes))));
     facts(&rows)
 }
 

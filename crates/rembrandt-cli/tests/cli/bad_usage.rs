@@ -114,7 +114,7 @@ fn more_memory_than_allowed() {
         assert!(sentence.contains(part) && sentence.contains("--max-memory"), "{sentence}");
     }
     // The data are next to nothing here, so a cache file would not help.
-    let sentence = desk.refused("embed train.txt -k 5 -o out --max-memory 25M");
+    let sentence = desk.refused("embed train.txt -k 5 -o out --max-memory 25MiB");
     assert!(sentence.contains("to work)") && !sentence.contains("rembrandt convert"), "{sentence}");
     desk.ok("embed train.txt -k 5 -o out --max-memory 1G");
 }
@@ -127,16 +127,16 @@ fn scarce_memory_narrows_panels() {
     desk.write("wide.txt", format!("60 100000 50\n{}", rows.collect::<String>()));
     let line = "embed wide.txt -k 48 --solver few-pass -o";
     desk.ok(&format!("{line} free --max-memory 1G"));
-    let tight = desk.ok(&format!("{line} tight --max-memory 90M")).stderr;
+    let tight = desk.ok(&format!("{line} tight --max-memory 90MiB")).stderr;
     assert!(desk.read("free") == desk.read("tight"));
     assert!(tight.contains("at a time"), "{tight}");
-    let sentence = desk.refused(&format!("{line} wide --panel 64 --max-memory 90M"));
+    let sentence = desk.refused(&format!("{line} wide --panel 64 --max-memory 90MiB"));
     assert!(sentence.contains("leave out --panel"), "{sentence}");
     // No width would be narrow enough.
-    let sentence = desk.refused(&format!("{line} wide --max-memory 40M"));
+    let sentence = desk.refused(&format!("{line} wide --max-memory 40MiB"));
     assert!(!sentence.contains("panel"), "{sentence}");
     desk.ok("train wide.txt -k 48 --head ls -o free.model");
-    desk.ok("train wide.txt -k 48 --head ls -o tight.model --max-memory 90M");
+    desk.ok("train wide.txt -k 48 --head ls -o tight.model --max-memory 90MiB");
     assert!(desk.read("free.model") == desk.read("tight.model"));
 }
 

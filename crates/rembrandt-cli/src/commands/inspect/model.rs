@@ -1,6 +1,6 @@
 //! The account of a model file.
 
-use indicatif::BinaryBytes;
+use bytesize::ByteSize;
 use rembrandt::data::featurizer::{FeaturizerParams, Weighting};
 use rembrandt::embed::Method;
 use rembrandt::linalg::table::Precision;
@@ -70,7 +70,7 @@ fn text(model: &Model, bytes: u64) -> String {
     rows.extend((!model.has_ranker()).then_some(("head", head)));
     rows.extend([
         ("probabilities", probabilities(model)),
-        ("numbers", format!("{}, {} in all", precision(model.precision()), BinaryBytes(bytes))),
+        ("numbers", format!("{}, {} in all", precision(model.precision()), ByteSize(bytes))),
         ("label names", names(model.label_names())),
         ("feature names", names(model.feature_names())),
     ]);

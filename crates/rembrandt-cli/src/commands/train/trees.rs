@@ -2,7 +2,8 @@
 
 use std::time::Instant;
 
-use indicatif::{BinaryBytes, HumanCount};
+use bytesize::ByteSize;
+use indicatif::HumanCount;
 use rembrandt::Examples;
 use rembrandt::model::Model;
 use rembrandt::tree::TreeParams;
@@ -17,7 +18,7 @@ pub(super) fn grow(params: &TreeParams, task: Task<'_>, display: &mut Display) -
     let Task { args, data, preprocessing, limit } = task;
     params.check(data.shape())?;
     let estimate = check_memory(params.memory(data), data, limit, "lower --nodes or train on fewer examples")?;
-    display.note(&format!("about {} of memory will be needed", BinaryBytes(estimate)));
+    display.note(&format!("about {} of memory will be needed", ByteSize(estimate)));
     let began = Instant::now();
     let resume = Resume::open(args.resume, &args.output, ("train", data, json!(params)), display)?;
     let mut watch = display.run().with_checkpoints(resume.checkpoints());
