@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 
+use rembrandt::EmbeddingFile;
+use safetensors::SafeTensors;
 use serde_json::Value;
 
 use crate::common::{Desk, objects};
@@ -208,6 +210,29 @@ fn embeddings_are_as_they_were() {
     }
 }
 
+/// As another reader of the format finds them in the file, to the last bit.
+#[test]
+fn the_numbers_of_embeddings_are_those_in_the_file() {
+    for name in EMBEDDINGS {
+        let file = path(&format!("embeddings/{name}.safetensors"));
+        let bytes = fs::read(&file).unwrap();
+        let tensors = SafeTensors::deserialize(&bytes).unwrap();
+        let stored = |tensor: &str| {
+            let tensor = tensors.tensor(tensor).unwrap();
+            (tensor.shape().to_vec(), tensor.data().to_vec())
+        };
+        let EmbeddingFile { embedding, .. } = EmbeddingFile::open(&file).unwrap();
+        for (tensor, matrix) in [("labels", &embedding.labels), ("projection", &embedding.projection)] {
+            let numbers = (0..matrix.rows()).flat_map(|i| matrix.row(i)).flat_map(|v| v.to_le_bytes()).collect();
+            assert_eq!((vec![matrix.rows(), matrix.cols()], numbers), stored(tensor), "{tensor} of {name}");
+        }
+        let intercept: Vec<u8> = embedding.intercept.iter().flat_map(|v| v.to_le_bytes()).collect();
+        assert_eq!((vec![embedding.intercept.len()], intercept), stored("intercept"), "intercept of {name}");
+        let spectrum: Vec<u8> = embedding.spectrum.iter().flat_map(|v| v.to_le_bytes()).collect();
+        assert_eq!((vec![embedding.spectrum.len()], spectrum), stored("spectrum"), "spectrum of {name}");
+    }
+}
+
 #[test]
 fn caches_hold_what_they_held() {
     let desk = Desk::new();
@@ -246,7 +271,7 @@ fn every_file_is_checked_and_every_version_is_there() {
 
     let version = |file: String| {
         let bytes = fs::read(path(&file)).unwrap();
-        let (_, header) = safetensors::SafeTensors::read_metadata(&bytes).unwrap();
+        let (_, header) = SafeTensors::read_metadata(&bytes).unwrap();
         header.metadata().as_ref().unwrap()["format_version"].clone()
     };
     let of_models: BTreeSet<String> = models.iter().map(|name| version(format!("models/{name}.model"))).collect();
