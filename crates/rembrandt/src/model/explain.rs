@@ -22,7 +22,7 @@ use super::Model;
 use super::predict::PredictOptions;
 use crate::linalg::csr::{Csr, CsrRef};
 use crate::score::head::{Loss, STRIP};
-use crate::score::ranker::{FeatureLabelMatrix, Ranker, Scope, Views, damp, unit_values};
+use crate::score::ranker::{FeatureMatrix, Ranker, Scope, Views, damp, unit_values};
 use crate::score::scorer::Scored;
 use crate::{Error, Result};
 
@@ -59,7 +59,7 @@ pub struct Contribution {
 /// A base, views, and shares of features.
 type Shares = (f64, Vec<(&'static str, f64)>, Vec<Contribution>);
 
-fn weight(matrix: &FeatureLabelMatrix, feature: usize, label: u32) -> f64 {
+fn weight(matrix: &FeatureMatrix, feature: usize, label: u32) -> f64 {
     matrix.weight(feature, label).into()
 }
 
@@ -159,20 +159,24 @@ impl Model {
     fn ranker_shares(&self, ranker: &Ranker, x: CsrRef<'_>, label: usize) -> Shares {
         let id = label as u32;
         let (h, e) = (self.project(x), self.labels().row(label));
-        let views = ranker.views(x, &h, self.labels(), Scope::Labels(&[id]))[0][0].1;
-        let [constant, one_vs_rest, association, embedding, name, log_count] = ranker.combination.shares(&views);
-        let told = Views::NAMES.into_iter().zip([one_vs_rest, association, embedding, name, log_count]).collect();
+        let views = ranker.views(x, &h, self.labels(), Scope::Labels(&[id]), &mut ranker.memory())[0][0].1;
+        let [constant, shares @ ..] = ranker.combination.shares(&views);
+        let [one_vs_rest, association, embedding, name, log_count, neighbors, nearest] = shares;
+        let told = Views::NAMES.into_iter().zip(shares).collect();
         let dot = |row: &[f32]| row.iter().zip(&*e).map(|(p, e)| f64::from(*p) * f64::from(*e)).sum::<f64>();
         // The share of a view for each unit of its sum over the features.
         let unit = |share: f64, sum: f32| if sum == 0.0 { 0.0 } else { share / f64::from(sum) };
         let (mut plain, mut damped) = (Vec::new(), Vec::new());
         unit_values(x.row(0), |value| value, &mut plain);
         unit_values(x.row(0), damp, &mut damped);
+        let votes = ranker.vote_shares(x.row(0).0, &plain, id);
         let share = |(at, (feature, value)): (usize, (usize, f32))| {
-            let (plain, damped) = (f64::from(plain[at]), f64::from(damped[at]));
+            let (plain, damped, [broad, near]) = (f64::from(plain[at]), f64::from(damped[at]), votes[at]);
             let log_odds = unit(one_vs_rest, views.one_vs_rest) * damped * weight(&ranker.one_vs_rest, feature, id)
                 + unit(association, views.association) * plain * weight(&ranker.associations, feature, id)
                 + unit(name, views.name) * plain * weight(&ranker.names, feature, id)
+                + unit(neighbors, views.neighbors) * f64::from(broad)
+                + unit(nearest, views.nearest) * f64::from(near)
                 + unit(embedding, views.embedding) * f64::from(value) * dot(&self.projection().row(feature));
             Contribution { feature: feature as u32, value, log_odds }
         };

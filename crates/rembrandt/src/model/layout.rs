@@ -15,6 +15,10 @@
 //! | `weights` | f32 or bf16 | (c−a)×(k+1) or (c−a)×(f+1) | logistic head, if it is one; the constant last |
 //! | `association_starts`, `one_vs_rest_starts` | u64 | d+1 | the ranker, if there is one: where the labels of each feature begin |
 //! | `association_labels`, `association_weights`, … | u32, bf16 | | its association table and one-vs-rest weights, see [`ranker`](crate::score::ranker) |
+//! | `neighbor_starts` | u64 | d+1 | where the examples of each feature begin, if their votes count |
+//! | `neighbor_examples`, `neighbor_values` | u32, bf16 | | which they are, and the values of the feature |
+//! | `example_label_starts`, `example_labels` | u64, u32 | n+1 | where the labels of each example begin, and the labels |
+//! | `example_weights` | f32 | n | weights of the examples, if they have some |
 //! | `ranker_offsets` | f32 | c−a | logarithms of inverse propensities, if rare labels are lifted |
 //! | arrays of trees | u32 or f32 | | in place of an embedding, see [`tree`](crate::tree) |
 //! | `label_names`, `feature_names` | u8 | | one per line, when known |
@@ -78,6 +82,8 @@ pub(super) struct RankerDescription {
     pub combination: Combination,
     /// Whether rare labels are lifted by their propensities.
     pub lifted: bool,
+    /// Whether training examples vote.
+    pub neighbors: bool,
 }
 
 /// The kinds of parts that a model has.
@@ -123,6 +129,7 @@ impl Description {
             proposals: r.proposals,
             combination: r.combination,
             lifted: !r.offsets.is_empty(),
+            neighbors: r.neighbors.is_some(),
         };
         Description {
             preprocessing,

@@ -18,7 +18,8 @@ use crate::linalg::buffer::Buffer;
 use crate::linalg::matrix::Matrix;
 use crate::linalg::table::{Numbers, Precision, Table};
 use crate::score::head::{Head, RandomFeatures};
-use crate::score::ranker::{self, FeatureLabelMatrix, Ranker};
+use crate::score::ranker::neighbors::Neighbors;
+use crate::score::ranker::{self, FeatureMatrix, Ranker};
 use crate::tree::{self, Trees};
 use crate::{Error, Result};
 
@@ -160,11 +161,11 @@ impl ModelFile<'_> {
     }
 
     fn ranker(&self, description: RankerDescription, counts: &[u64], d: usize) -> Result<Ranker> {
-        let RankerDescription { proposals, combination, lifted } = description;
+        let RankerDescription { proposals, combination, lifted, neighbors } = description;
         let matrix = |name: &str| {
-            Ok(FeatureLabelMatrix {
+            Ok(FeatureMatrix {
                 starts: self.buffer(&format!("{name}_starts"), Dtype::U64)?,
-                labels: self.buffer(&format!("{name}_labels"), Dtype::U32)?,
+                columns: self.buffer(&format!("{name}_labels"), Dtype::U32)?,
                 weights: self.buffer(&format!("{name}_weights"), Dtype::BF16)?,
             })
         };
@@ -173,17 +174,34 @@ impl ModelFile<'_> {
             true => self.numbers("ranker_offsets", counts.len())?,
             false => Vec::new(),
         };
+        let neighbors = if neighbors { Some(self.neighbors()?) } else { None };
         let ranker = Ranker {
             proposals,
             combination,
             associations,
             one_vs_rest,
             names,
+            neighbors,
             log_counts: ranker::log_counts(counts),
             offsets,
         };
         ranker.check(d, counts.len()).map_err(|what| self.damaged(what))?;
         Ok(ranker)
+    }
+
+    /// The training examples of a ranker.
+    fn neighbors(&self) -> Result<Neighbors> {
+        let examples = FeatureMatrix {
+            starts: self.buffer("neighbor_starts", Dtype::U64)?,
+            columns: self.buffer("neighbor_examples", Dtype::U32)?,
+            weights: self.buffer("neighbor_values", Dtype::BF16)?,
+        };
+        Ok(Neighbors {
+            examples,
+            starts: self.buffer("example_label_starts", Dtype::U64)?,
+            labels: self.buffer("example_labels", Dtype::U32)?,
+            weights: self.buffer("example_weights", Dtype::F32)?,
+        })
     }
 
     /// A large matrix, used in place.

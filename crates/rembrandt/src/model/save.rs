@@ -53,6 +53,10 @@ fn tensors<'a>(contents: &'a Contents, trees: &'a Arrays<'_>) -> Vec<Tensor<'a>>
         tensors.push(list("association_starts", "U64", &ranker.associations.starts));
         tensors.push(list("one_vs_rest_starts", "U64", &ranker.one_vs_rest.starts));
         tensors.push(list("name_starts", "U64", &ranker.names.starts));
+        if let Some(neighbors) = &ranker.neighbors {
+            tensors.push(list("neighbor_starts", "U64", &neighbors.examples.starts));
+            tensors.push(list("example_label_starts", "U64", &neighbors.starts));
+        }
     }
     tensors.extend([
         list("spectrum", "F64", &contents.spectrum),
@@ -65,9 +69,14 @@ fn tensors<'a>(contents: &'a Contents, trees: &'a Arrays<'_>) -> Vec<Tensor<'a>>
         if !ranker.offsets.is_empty() {
             tensors.push(list("ranker_offsets", "F32", &ranker.offsets));
         }
-        tensors.push(list("association_labels", "U32", &ranker.associations.labels));
-        tensors.push(list("one_vs_rest_labels", "U32", &ranker.one_vs_rest.labels));
-        tensors.push(list("name_labels", "U32", &ranker.names.labels));
+        tensors.push(list("association_labels", "U32", &ranker.associations.columns));
+        tensors.push(list("one_vs_rest_labels", "U32", &ranker.one_vs_rest.columns));
+        tensors.push(list("name_labels", "U32", &ranker.names.columns));
+        if let Some(neighbors) = &ranker.neighbors {
+            tensors.push(list("neighbor_examples", "U32", &neighbors.examples.columns));
+            tensors.push(list("example_labels", "U32", &neighbors.labels));
+            tensors.push(list("example_weights", "F32", &neighbors.weights));
+        }
     }
     tensors.extend(contents.idf().map(|idf| list("idf", "F32", idf)));
     if let Head::RandomFeatures { features, .. } = head {
@@ -93,6 +102,9 @@ fn tensors<'a>(contents: &'a Contents, trees: &'a Arrays<'_>) -> Vec<Tensor<'a>>
         tensors.push(list("association_weights", "BF16", &ranker.associations.weights));
         tensors.push(list("one_vs_rest_weights", "BF16", &ranker.one_vs_rest.weights));
         tensors.push(list("name_weights", "BF16", &ranker.names.weights));
+        if let Some(neighbors) = &ranker.neighbors {
+            tensors.push(list("neighbor_values", "BF16", &neighbors.examples.weights));
+        }
     }
     let names = [("label_names", &contents.label_names), ("feature_names", &contents.feature_names)];
     for (name, names) in names {

@@ -11,11 +11,12 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
 use super::head::{Calibration, Dictionary, Head, Loss, Pursuit};
-use super::ranker::{Ranker, Scope, Views};
+use super::ranker::{Ranker, RankerMemory, Scope, Views};
 use crate::linalg::csr::CsrRef;
 use crate::linalg::kernels::elementwise::{cos_turns, exp_sum};
 use crate::linalg::kernels::gather;
@@ -53,6 +54,8 @@ pub(crate) struct Scorer<'a> {
     ids: Option<Vec<u32>>,
     /// Whether a ranker is asked about all labels, and not about the candidates of each example.
     exact: bool,
+    /// Room for sums of a ranker, of as many threads as have asked at a time.
+    memories: Mutex<Vec<RankerMemory>>,
 }
 
 /// The best labels of an example.
@@ -125,7 +128,7 @@ impl<'a> Scorer<'a> {
             }
             _ => None,
         };
-        Scorer { parts, weights, least_squares, ids, exact: false }
+        Scorer { parts, weights, least_squares, ids, exact: false, memories: Mutex::default() }
     }
 
     /// Scores all labels, also with a ranker.
@@ -160,7 +163,11 @@ impl<'a> Scorer<'a> {
             Some(ids) => Scope::Labels(ids),
             None => Scope::Candidates,
         };
-        let views = ranker.views(x, h, self.parts.labels, scope).into_iter();
+        let memories = || self.memories.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = memories().pop();
+        let mut memory = kept.unwrap_or_else(|| ranker.memory());
+        let views = ranker.views(x, h, self.parts.labels, scope, &mut memory).into_iter();
+        memories().push(memory);
         let score = |(label, views): (u32, Views)| (label, tame(ranker.score(label, &views)));
         views.map(|row| row.into_iter().map(score).collect()).collect()
     }

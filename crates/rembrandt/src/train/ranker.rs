@@ -19,14 +19,16 @@ use crate::model::{Model, Preprocessing};
 use crate::score::head::{Calibration, Folds, Head, Loss, add_intercept};
 use crate::score::ranker::fit::{Examples as RankedExamples, FittedRanker, HeldOutViews, RankerFit};
 use crate::score::ranker::names::name_matrix;
-use crate::score::ranker::{Combination, FeatureLabelMatrix, Proposals, Views, unit_values};
+use crate::score::ranker::neighbors::Neighbors;
+use crate::score::ranker::{Combination, FeatureMatrix, Proposals, Views, unit_values};
 use crate::{Embedding, Error, Rembrandt, Result, Run};
 
 /// Dimensions of the embedding: with its oversampling two panels of columns.
 const K: usize = 108;
-/// Candidates by words and by the embedding.
+/// Candidates by words and by the embedding, and of each so many for a label that a mean example has.
 const BY_WORDS: usize = 150;
 const BY_EMBEDDING: usize = 100;
+const FOR_A_LABEL: usize = 20;
 /// Candidates of all examples together, at most, and of one example, at least.
 const PAIRS: u64 = 150_000_000;
 const FEWEST: usize = 20;
@@ -128,13 +130,15 @@ impl RankerParams {
     }
 
     /// How many candidates are proposed for an example.
-    fn proposals(&self, shape: Shape) -> Proposals {
+    fn proposals(&self, data: &Dataset) -> Proposals {
+        let shape = data.shape();
+        let of_all = (FOR_A_LABEL as u64 * data.nnz(Side::Y) / shape.n.max(1) as u64) as usize;
         let most = ((PAIRS / shape.n.max(1) as u64) as usize).max(FEWEST);
         let k = self.embedder(shape).k;
         let scan = shape.n as f64 * shape.c as f64 * k as f64 <= SCAN;
         let (words, embedding) =
-            if scan { (BY_WORDS.min(most), BY_EMBEDDING.min(most)) } else { (BY_WORDS.min(most), 0) };
-        Proposals { by_words: words as u32, by_embedding: embedding as u32 }
+            if scan { (BY_WORDS.max(of_all), BY_EMBEDDING.max(of_all)) } else { (BY_WORDS.max(of_all), 0) };
+        Proposals { by_words: words.min(most) as u32, by_embedding: embedding.min(most) as u32 }
     }
 
     /// Bytes that a training takes besides the data, at its peak: an estimate.
@@ -143,10 +147,11 @@ impl RankerParams {
         let embedding = self.embedder(data.shape());
         let k = embedding.k as u64;
         let (n, d, c, nnz) = (n as u64, d as u64, c as u64, data.nnz(Side::X));
-        let Proposals { by_words, by_embedding } = self.proposals(data.shape());
+        let Proposals { by_words, by_embedding } = self.proposals(data);
         let candidates = n * u64::from(by_words + by_embedding).min(c);
         // The features by rows and by columns while associations are added up; candidates by rows and by labels after.
-        let ranking = 8 * nnz + 4 * (n + d + c) * k + (8 * nnz).max(8 * candidates);
+        let neighbors = Neighbors::bytes(n, nnz, data.nnz(Side::Y));
+        let ranking = neighbors + 8 * nnz + 4 * (n + d + c) * k + (8 * nnz).max(8 * candidates);
         embedding.memory(data.shape()).max(ranking)
     }
 
@@ -167,7 +172,7 @@ impl RankerParams {
         let x = unit_rows(data.features()?.view());
         let names = match (data.label_names(), data.feature_names()) {
             (Some(labels), Some(features)) => name_matrix(labels, features, x.view()),
-            _ => FeatureLabelMatrix::empty(shape.d),
+            _ => FeatureMatrix::empty(shape.d),
         };
         let loss = match (0..y.rows()).all(|i| y.view().row(i).0.len() == 1) {
             true => Loss::Softmax,
@@ -175,7 +180,7 @@ impl RankerParams {
         };
         let examples = RankedExamples { y: y.view(), weights: weights.as_deref(), d: shape.d, c: shape.c };
         let fit = RankerFit {
-            proposals: self.proposals(shape),
+            proposals: self.proposals(data),
             cost: self.cost,
             loss,
             held_out: &held_out,
@@ -238,11 +243,12 @@ impl RankerParams {
         let combination = ranker.combination;
         let held_out = judge.precision(|views| combination.score(views));
         let view = |at: usize| move |views: &Views| Combination::single_view(views, at);
-        let mut views: Vec<(String, HeldOut)> =
-            (0..4).map(|at| (Views::NAMES[at].to_owned(), judge.precision(view(at)))).collect();
-        if ranker.names.labels.is_empty() {
-            views.pop();
-        }
+        let named = |at: &usize| *at != Views::NAME || !ranker.names.columns.is_empty();
+        let voted = |at: &usize| *at <= Views::FREQUENCY || ranker.neighbors.is_some();
+        let views: Vec<(String, HeldOut)> = (0..Views::NAMES.len())
+            .filter(|at| *at != Views::FREQUENCY && named(at) && voted(at))
+            .map(|at| (Views::NAMES[at].to_owned(), judge.precision(view(at))))
+            .collect();
         let mut thresholds = judge.thresholds(&combination, loss, shape.c)?;
         let mut contents = Contents::of(data, preprocessing, Calibration::identity(loss))?;
         if let Some(propensity) = self.propensity {

@@ -157,3 +157,23 @@ fn halve<I: Index, S: SumSink>(simd: Level, work: Gather<'_, I, S>, parts: usize
     let (a, b) = work.halve();
     rayon::join(|| halve(simd, a, parts / 2), || halve(simd, b, parts - parts / 2));
 }
+
+/// Cache lines of a slice that [`prefetch`] asks for, at most. What follows is fetched by itself once the reading has begun.
+const LINES: usize = 4;
+
+/// Asks for the beginning of a slice, to be read soon.
+#[inline(always)]
+pub(crate) fn prefetch<T>(slice: &[T]) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        const LINE: usize = 64;
+        let bytes = size_of_val(slice);
+        for line in (0..bytes.min(LINES * LINE)).step_by(LINE) {
+            // SAFETY: a prefetch is a hint that reads nothing and cannot fault, whatever the address.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(slice.as_ptr().cast::<i8>().wrapping_add(line)) };
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = slice;
+}

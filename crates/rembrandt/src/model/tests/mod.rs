@@ -23,7 +23,8 @@ use crate::linalg::csr::{Csr, CsrRef};
 use crate::linalg::matrix::Matrix;
 use crate::linalg::table::{Precision, Table};
 use crate::score::head::{Calibration, Head, Logistic, Loss, RandomFeatures};
-use crate::score::ranker::{Combination, FeatureLabelMatrix, Proposals, Ranker, log_counts};
+use crate::score::ranker::neighbors::Neighbors;
+use crate::score::ranker::{Combination, FeatureMatrix, Proposals, Ranker, log_counts};
 use half::bf16;
 
 /// Numbers from −1 to 1.
@@ -46,6 +47,20 @@ pub const KINDS: [&str; 8] = [
     "ranker-softmax",
 ];
 
+/// 40 examples of 30 features and `c` labels, of different weights.
+fn neighbors(c: usize) -> Neighbors {
+    let list = |f: usize| {
+        let examples = (0..40u32).filter(|e| (f * 3 + *e as usize * 7) % 4 == 0);
+        examples.map(|e| (e, bf16::from_f32(0.2 + (f % 5) as f32 / 10.0))).collect()
+    };
+    Neighbors {
+        examples: FeatureMatrix::from_lists((0..30).map(list).collect()),
+        starts: (0..=40u64).collect::<Vec<u64>>().into(),
+        labels: (0..40u32).map(|e| e % c as u32).collect::<Vec<u32>>().into(),
+        weights: (0..40).map(|e| 0.5 + (e % 3) as f32).collect::<Vec<f32>>().into(),
+    }
+}
+
 /// A ranker for 30 features and `c` labels that all are candidates.
 fn ranker(c: usize, counts: &[u64]) -> Ranker {
     let mut draw = random(c as u64 + 3);
@@ -54,15 +69,16 @@ fn ranker(c: usize, counts: &[u64]) -> Ranker {
             let labels = (0..c as u32).filter(|l| !(f + *l as usize).is_multiple_of(3)).collect::<Vec<_>>();
             labels.into_iter().map(|l| (l, bf16::from_f32(draw().max(least)))).collect()
         });
-        FeatureLabelMatrix::from_lists(lists.collect())
+        FeatureMatrix::from_lists(lists.collect())
     };
-    let combination = Combination::linear([-1.0, 2.0, 0.3, 0.5, 0.7, 0.1]);
+    let combination = Combination::linear([-1.0, 2.0, 0.3, 0.5, 0.7, 0.1, 0.6, 0.2]);
     Ranker {
         proposals: Proposals { by_words: 7, by_embedding: 1000 },
         combination,
         associations: matrix(0.01),
         one_vs_rest: matrix(-1.0),
         names: matrix(0.0),
+        neighbors: Some(neighbors(c)),
         log_counts: log_counts(counts),
         offsets: Vec::new(),
     }

@@ -31,8 +31,10 @@ fn rank_scores(parts: &Contents, ranker: &Ranker, known: &[(usize, f32)], scores
         values.map(|v| v / length).collect()
     };
     let (plain, damped) = (unit(1.0), unit(0.75));
+    let (broad, nearest) = votes(ranker.neighbors.as_ref().unwrap(), known, &plain, ranker.log_counts.len());
+    let vote = |votes: f64| (1.0 + votes / 0.01).ln();
     for (label, score) in scores.iter_mut().enumerate().take(ranker.log_counts.len()) {
-        let sum = |matrix: &FeatureLabelMatrix, values: &[f64]| -> f64 {
+        let sum = |matrix: &FeatureMatrix, values: &[f64]| -> f64 {
             known.iter().zip(values).map(|((f, _), v)| v * f64::from(matrix.weight(*f, label as u32))).sum()
         };
         let association = (sum(&ranker.associations, &plain).max(1e-4) / 1e-4).ln();
@@ -42,13 +44,40 @@ fn rank_scores(parts: &Contents, ranker: &Ranker, known: &[(usize, f32)], scores
             + 0.3 * association
             + 0.5 * f64::from(*score)
             + 0.7 * sum(&ranker.names, &plain)
-            + 0.1 * count;
+            + 0.1 * count
+            + 0.6 * vote(broad[label])
+            + 0.2 * vote(nearest[label]);
         *score = odds as f32;
     }
     if parts.calibration.loss == Loss::Softmax {
         let partition = 1.0 + scores.iter().map(|s| f64::from(*s).exp()).sum::<f64>();
         scores.iter_mut().for_each(|s| *s -= partition.ln() as f32);
     }
+}
+
+/// Votes of the neighbors of an example, with cosines with all examples.
+fn votes(neighbors: &Neighbors, known: &[(usize, f32)], unit: &[f64], c: usize) -> (Vec<f64>, Vec<f64>) {
+    let weight = |e: u32| f64::from(neighbors.weights[e as usize]);
+    let cosine = |e: u32| -> f64 {
+        known.iter().zip(unit).map(|((f, _), v)| v * f64::from(neighbors.examples.weight(*f, e))).sum()
+    };
+    let mut near: Vec<(u32, f64)> = (0..40).map(|e| (e, cosine(e))).filter(|(_, s)| *s > 0.0).collect();
+    near.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    let (mut broad, mut nearest) = (vec![0.0; c], vec![0.0; c]);
+    let Some((_, first)) = near.first().copied() else { return (broad, nearest) };
+    let distance = |s: f64| 1.01 - s.min(1.0);
+    let count = |e: u32, s: f64| weight(e) * s.min(1.0).powi(6);
+    let sharp = |e: u32, s: f64| weight(e) * (distance(first) / distance(s)).powi(4);
+    let all = 1.0 + near.iter().map(|(e, s)| count(*e, *s)).sum::<f64>();
+    let sharp_all = near.iter().take(10).map(|(e, s)| sharp(*e, *s)).sum::<f64>();
+    for (at, (e, s)) in near.iter().enumerate() {
+        let label = neighbors.labels[*e as usize] as usize;
+        broad[label] += count(*e, *s) / all;
+        if at < 10 {
+            nearest[label] += first.min(1.0) * sharp(*e, *s) / sharp_all;
+        }
+    }
+    (broad, nearest)
 }
 
 /// Scores of the head for one example, by another way than that of prediction.

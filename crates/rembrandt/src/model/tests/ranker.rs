@@ -26,13 +26,18 @@ fn all_labels_are_scored_where_that_is_asked_for() {
 fn a_damaged_ranker_is_refused() {
     let saved = save(&parts("ranker", 50), Precision::F32);
     let path = saved.dir.path().join("bad");
-    let wrong: [(&str, usize, &[u8]); 6] = [
+    let wrong: [(&str, usize, &[u8]); 11] = [
         ("association_starts", 8, &[255; 8]),
         ("association_labels", 0, &[255; 4]),
         ("association_weights", 0, &[0x80, 0x7f]),
         ("one_vs_rest_starts", 8, &[255; 8]),
         ("one_vs_rest_labels", 0, &[255; 4]),
         ("one_vs_rest_weights", 0, &[0x80, 0x7f]),
+        ("neighbor_starts", 8, &[255; 8]),
+        ("neighbor_examples", 0, &[255; 4]),
+        ("neighbor_values", 0, &[0x80, 0x7f]),
+        ("example_label_starts", 8, &[255; 8]),
+        ("example_weights", 0, &[0, 0, 0x80, 0xff]),
     ];
     for (name, from, with) in wrong {
         let at = place(&saved, name) + from;

@@ -10,7 +10,7 @@
 use half::bf16;
 use rayon::prelude::*;
 
-use super::FeatureLabelMatrix;
+use super::FeatureMatrix;
 use super::fit::RankerData;
 use crate::linalg::csr::Columns;
 use crate::linalg::kernels::dots::narrow;
@@ -27,7 +27,7 @@ struct Scratch {
 }
 
 /// T from the examples for which `keep` says so.
-pub(crate) fn association_table(data: RankerData<'_>, keep: impl Fn(usize) -> bool + Sync) -> FeatureLabelMatrix {
+pub(crate) fn association_table(data: RankerData<'_>, keep: impl Fn(usize) -> bool + Sync) -> FeatureMatrix {
     let columns = Columns::new(data.x, data.d);
     let scratch = || Scratch { sums: vec![0.0; data.c], touched: Vec::new() };
     let lists: Vec<Vec<(u32, bf16)>> = (0..data.d)
@@ -48,7 +48,7 @@ pub(crate) fn association_table(data: RankerData<'_>, keep: impl Fn(usize) -> bo
             scratch.take(total)
         })
         .collect();
-    FeatureLabelMatrix::from_lists(lists)
+    FeatureMatrix::from_lists(lists)
 }
 
 impl Scratch {

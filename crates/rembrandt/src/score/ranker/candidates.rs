@@ -1,58 +1,14 @@
 //! [`Proposer`]: the labels that an example could have.
 
-use super::{FeatureLabelMatrix, Proposals, Views, unit_values};
+use super::neighbors::{BY_VOTES, Neighbors};
+use super::sums::{SparseSums, largest_scores};
+use super::{FeatureMatrix, Proposals, Views, unit_values};
 use crate::linalg::csr::CsrRef;
-use crate::linalg::kernels::dots::Number;
 use crate::linalg::matrix::Matrix;
 use crate::linalg::table::Table;
 
-/// Labels whose largest score stands for them while the best of all are looked for, at most.
-const BLOCK: usize = 64;
 /// Candidates whose names have words of the example, at most.
 const BY_NAMES: usize = 20;
-
-/// Sums over the features of an example, with a place for every label.
-pub(crate) struct LabelSums {
-    sums: Vec<f32>,
-    /// Labels whose sum may not be 0; some of them twice.
-    touched: Vec<u32>,
-}
-
-impl LabelSums {
-    pub fn new(c: usize) -> LabelSums {
-        LabelSums { sums: vec![0.0; c], touched: Vec::new() }
-    }
-
-    /// Adds the product of an example, given by its features and their values, with a matrix.
-    pub fn add(&mut self, matrix: &FeatureLabelMatrix, ids: &[u32], values: &[f32]) {
-        for (feature, value) in ids.iter().zip(values) {
-            let places = matrix.places(*feature as usize);
-            for (label, weight) in matrix.labels[places.clone()].iter().zip(&matrix.weights[places]) {
-                let sum = &mut self.sums[*label as usize];
-                if *sum == 0.0 {
-                    self.touched.push(*label);
-                }
-                *sum += value * weight.widen();
-            }
-        }
-    }
-
-    pub fn of(&self, label: u32) -> f32 {
-        self.sums[label as usize]
-    }
-
-    pub fn clear(&mut self) {
-        self.touched.drain(..).for_each(|label| self.sums[label as usize] = 0.0);
-    }
-
-    /// The `most` largest sums above 0, in any order. A label whose sum came back to 0 on the way may be there twice.
-    fn largest(&self, most: usize) -> Vec<(u32, f32)> {
-        let sums = self.touched.iter().map(|label| (*label, self.sums[*label as usize]));
-        let mut list: Vec<(u32, f32)> = sums.filter(|(_, sum)| *sum > 0.0).collect();
-        keep_largest(&mut list, most);
-        list
-    }
-}
 
 /// A label that an example could have, with the views that proposed it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -64,86 +20,153 @@ pub(crate) struct Candidate {
     pub embedding: f32,
     /// x·mₗ.
     pub name: f32,
+    /// Votes of the nearest examples.
+    pub neighbors: f32,
+    pub nearest: f32,
+    /// Whether nothing but these votes proposed it.
+    pub by_votes: bool,
+}
+
+/// Where sums are made, to be used again.
+#[derive(Debug)]
+pub(crate) struct RankerMemory {
+    /// For labels.
+    pub sums: SparseSums,
+    /// For examples.
+    examples: SparseSums,
+    votes: [SparseSums; 2],
+}
+
+impl RankerMemory {
+    /// For `c` labels and the examples among which neighbors are looked for.
+    pub fn new(c: usize, neighbors: Option<&Neighbors>) -> RankerMemory {
+        let votes = if neighbors.is_some() { c } else { 0 };
+        RankerMemory {
+            sums: SparseSums::new(c),
+            examples: SparseSums::new(neighbors.map_or(0, Neighbors::count)),
+            votes: [SparseSums::new(votes), SparseSums::new(votes)],
+        }
+    }
+
+    fn clear_votes(&mut self) {
+        self.votes.iter_mut().for_each(SparseSums::clear);
+    }
 }
 
 impl Candidate {
     /// All views of the label.
     pub fn views(&self, one_vs_rest: f32, log_count: f32) -> Views {
-        Views { one_vs_rest, association: self.association, embedding: self.embedding, name: self.name, log_count }
+        let Candidate { association, embedding, name, neighbors, nearest, .. } = *self;
+        Views { one_vs_rest, association, embedding, name, log_count, neighbors, nearest }
     }
 }
 
-/// Finds the labels that examples could have: the best by words, by names and by the embedding.
+/// Finds the labels that examples could have: the best by words, by names, by the embedding and by votes of neighbors.
 pub(crate) struct Proposer<'a> {
     pub proposals: Proposals,
-    pub associations: &'a FeatureLabelMatrix,
+    pub associations: &'a FeatureMatrix,
     /// m.
-    pub names: &'a FeatureLabelMatrix,
+    pub names: &'a FeatureMatrix,
     /// E.
     pub labels: &'a Table,
     /// Rows of E that may be proposed: those that were trained.
     pub count: usize,
+    /// Examples that vote, but for those that are held out.
+    pub neighbors: Option<&'a Neighbors>,
+    pub held_out: Option<&'a [bool]>,
 }
 
 impl Proposer<'_> {
     /// The candidates of some examples, whose projections are the rows of `h`; ascending.
-    pub fn propose(&self, x: CsrRef<'_>, h: &Matrix, sums: &mut LabelSums) -> Vec<Vec<Candidate>> {
+    pub fn propose(&self, x: CsrRef<'_>, h: &Matrix, memory: &mut RankerMemory) -> Vec<Vec<Candidate>> {
         let by_embedding = (self.proposals.by_embedding as usize).min(self.count);
         let mut scan = vec![0.0; if by_embedding > 0 { h.rows() * self.count } else { 0 }];
         if by_embedding > 0 && h.rows() > 0 {
             self.labels.dots(h.as_slice(), 0..self.count, &mut scan);
         }
         let mut found = Vec::with_capacity(x.rows());
-        let mut values = Vec::new();
+        let (mut values, mut labels) = (Vec::new(), Vec::new());
         for i in 0..x.rows() {
             let ids = x.row(i).0;
             unit_values(x.row(i), |value| value, &mut values);
+            self.vote(ids, &values, memory);
+            let sums = &mut memory.sums;
+            labels.clear();
             sums.add(self.names, ids, &values);
-            let named = sums.largest(BY_NAMES);
+            labels.extend(sums.largest(BY_NAMES, |_| true).into_iter().map(|(label, _)| label));
             sums.clear();
             sums.add(self.associations, ids, &values);
-            let by_words = sums.largest(self.proposals.by_words as usize);
-            let mut labels: Vec<u32> = named.iter().chain(&by_words).map(|(label, _)| *label).collect();
+            let by_words = sums.largest(self.proposals.by_words as usize, |_| true);
+            labels.extend(by_words.into_iter().map(|(label, _)| label));
             let scanned = (by_embedding > 0).then(|| &scan[i * self.count..(i + 1) * self.count]);
             if let Some(scores) = scanned {
                 labels.extend(largest_scores(scores, by_embedding).into_iter().map(|(label, _)| label));
             }
             labels.sort_unstable();
             labels.dedup();
+            let others = labels.len();
+            for votes in &memory.votes {
+                let voted = votes.largest(BY_VOTES, |label| labels[..others].binary_search(&label).is_err());
+                labels.extend(voted.into_iter().map(|(label, _)| label));
+            }
             let embedding = |label: u32| scanned.map_or_else(|| self.dot(h.row(i), label), |s| s[label as usize]);
-            let candidate =
-                |label| Candidate { label, association: sums.of(label), embedding: embedding(label), name: 0.0 };
-            let mut candidates: Vec<Candidate> = labels.into_iter().map(candidate).collect();
-            sums.clear();
-            self.add_names(ids, &values, &mut candidates, sums);
+            let candidate = |(at, label): (usize, &u32)| Candidate {
+                label: *label,
+                association: memory.sums.of(*label),
+                embedding: embedding(*label),
+                name: 0.0,
+                neighbors: memory.votes[0].of_some(*label),
+                nearest: memory.votes[1].of_some(*label),
+                by_votes: at >= others,
+            };
+            let mut candidates: Vec<Candidate> = labels.iter().enumerate().map(candidate).collect();
+            candidates.sort_unstable_by_key(|candidate| candidate.label);
+            candidates.dedup_by_key(|candidate| candidate.label);
+            memory.sums.clear();
+            memory.clear_votes();
+            self.add_names(ids, &values, &mut candidates, &mut memory.sums);
             found.push(candidates);
         }
         found
     }
 
     /// The same views of given labels.
-    pub fn look_up(&self, x: CsrRef<'_>, h: &Matrix, ids: &[u32], sums: &mut LabelSums) -> Vec<Vec<Candidate>> {
+    pub fn look_up(&self, x: CsrRef<'_>, h: &Matrix, ids: &[u32], memory: &mut RankerMemory) -> Vec<Vec<Candidate>> {
         let mut values = Vec::new();
         let of_row = |i: usize| {
             let features = x.row(i).0;
             unit_values(x.row(i), |value| value, &mut values);
-            sums.add(self.associations, features, &values);
+            self.vote(features, &values, memory);
+            memory.sums.add(self.associations, features, &values);
             let candidate = |label: &u32| Candidate {
                 label: *label,
-                association: sums.of(*label),
+                association: memory.sums.of(*label),
                 embedding: self.dot(h.row(i), *label),
                 name: 0.0,
+                neighbors: memory.votes[0].of_some(*label),
+                nearest: memory.votes[1].of_some(*label),
+                by_votes: false,
             };
             let mut found: Vec<Candidate> = ids.iter().map(candidate).collect();
-            sums.clear();
-            self.add_names(features, &values, &mut found, sums);
+            memory.sums.clear();
+            memory.clear_votes();
+            self.add_names(features, &values, &mut found, &mut memory.sums);
             found
         };
         (0..x.rows()).map(of_row).collect()
     }
 
-    fn add_names(&self, features: &[u32], values: &[f32], candidates: &mut [Candidate], sums: &mut LabelSums) {
-        if !self.names.labels.is_empty() {
+    /// Adds the votes of the neighbors of an example up.
+    fn vote(&self, ids: &[u32], values: &[f32], memory: &mut RankerMemory) {
+        let Some(neighbors) = self.neighbors else { return };
+        let keep = |example: u32| self.held_out.is_none_or(|held_out| !held_out[example as usize]);
+        let found = neighbors.search(ids, values, &mut memory.examples, keep);
+        let [broad, nearest] = &mut memory.votes;
+        neighbors.vote(&found, broad, nearest);
+    }
+
+    fn add_names(&self, features: &[u32], values: &[f32], candidates: &mut [Candidate], sums: &mut SparseSums) {
+        if !self.names.columns.is_empty() {
             sums.add(self.names, features, values);
             candidates.iter_mut().for_each(|candidate| candidate.name = sums.of(candidate.label));
             sums.clear();
@@ -154,30 +177,6 @@ impl Proposer<'_> {
         let mut out = [0.0];
         self.labels.dots(h, label as usize..label as usize + 1, &mut out);
         out[0]
-    }
-}
-
-/// The `most` largest scores, in any order; of equals the lower label.
-fn largest_scores(scores: &[f32], most: usize) -> Vec<(u32, f32)> {
-    // The least of the `most` largest block maxima is a bar that the `most` largest scores reach.
-    let block = (scores.len() / most.max(1)).clamp(1, BLOCK);
-    let mut maxima: Vec<f32> =
-        scores.chunks(block).map(|chunk| chunk.iter().copied().fold(f32::NEG_INFINITY, f32::max)).collect();
-    let bar = match maxima.len() > most {
-        true => *maxima.select_nth_unstable_by(most - 1, |a, b| b.total_cmp(a)).1,
-        false => f32::NEG_INFINITY,
-    };
-    // What is no number is kept, so that numbers that overflow lose no label.
-    let high = scores.iter().enumerate().filter(|(_, score)| score.is_nan() || **score >= bar);
-    let mut list: Vec<(u32, f32)> = high.map(|(label, score)| (label as u32, *score)).collect();
-    keep_largest(&mut list, most);
-    list
-}
-
-fn keep_largest(list: &mut Vec<(u32, f32)>, most: usize) {
-    if list.len() > most {
-        list.select_nth_unstable_by(most, |a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-        list.truncate(most);
     }
 }
 
@@ -194,16 +193,24 @@ mod tests {
             let labels = (0..c as u32).filter(move |l| (f * 31 + *l as usize).is_multiple_of(5));
             labels.map(move |l| (l, bf16::from_f32(number(f, l as usize))))
         });
-        let associations = FeatureLabelMatrix::from_lists(lists.map(Iterator::collect).collect());
+        let associations = FeatureMatrix::from_lists(lists.map(Iterator::collect).collect());
         let labels: Table = Matrix::from_fn(c, k, |i, j| number(i, j) - 0.5).into();
         let h = Matrix::from_fn(n, k, |i, j| number(j, i) - 0.5);
         let ptr: Vec<u32> = (0..=n as u32).map(|i| 3 * i).collect();
         let ids: Vec<u32> = (0..n as u32).flat_map(|i| [i % 6, 6 + i % 7, 13 + i % 7]).collect();
         let x = CsrRef { ptr: &ptr, ids: &ids, values: None };
         let proposals = Proposals { by_words: 9, by_embedding: 6 };
-        let names = FeatureLabelMatrix::empty(d);
-        let proposer = Proposer { proposals, associations: &associations, names: &names, labels: &labels, count: c };
-        let found = proposer.propose(x, &h, &mut LabelSums::new(c));
+        let names = FeatureMatrix::empty(d);
+        let proposer = Proposer {
+            proposals,
+            associations: &associations,
+            names: &names,
+            labels: &labels,
+            count: c,
+            neighbors: None,
+            held_out: None,
+        };
+        let found = proposer.propose(x, &h, &mut RankerMemory::new(c, None));
         for (i, found) in found.iter().enumerate() {
             let words: Vec<(u32, f32)> = (0..c as u32)
                 .map(|l| (l, x.entries(i).map(|(f, _)| associations.weight(f, l) / 3f32.sqrt()).sum()))

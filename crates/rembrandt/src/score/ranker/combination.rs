@@ -10,12 +10,47 @@ use serde::{Deserialize, Serialize};
 
 use crate::score::head::Loss;
 
-/// Views, and the terms of a polynomial of degree two in them: a constant, the views, and these products.
-const VIEWS: usize = 5;
-const PRODUCTS: [(usize, usize); 8] = [(0, 0), (0, 1), (0, 4), (1, 1), (1, 4), (4, 4), (0, 2), (0, 3)];
-const WEIGHTS: usize = 1 + VIEWS + PRODUCTS.len();
+const VIEWS: usize = 7;
+/// A term of the polynomial: a constant, a view, or the product of two.
+#[derive(Clone, Copy)]
+enum Term {
+    Constant,
+    View(usize),
+    Product(usize, usize),
+}
+use Term::{Constant, Product, View};
+
+/// The terms. Those of the votes of neighbors come last, so that the others stand alone where there are none.
+const TERMS: [Term; WEIGHTS] = [
+    Constant,
+    View(0),
+    View(1),
+    View(2),
+    View(3),
+    View(4),
+    Product(0, 0),
+    Product(0, 1),
+    Product(0, 4),
+    Product(1, 1),
+    Product(1, 4),
+    Product(4, 4),
+    Product(0, 2),
+    Product(0, 3),
+    View(5),
+    View(6),
+    Product(0, 5),
+    Product(4, 5),
+    Product(5, 5),
+    Product(0, 6),
+    Product(5, 6),
+    Product(6, 6),
+];
+const WEIGHTS: usize = 22;
+const WITHOUT_VOTES: usize = 14;
 /// (x·T)ₗ below this counts as this.
 const LEAST_ASSOCIATION: f32 = 1e-4;
+/// Added to votes before their logarithm is taken.
+const LEAST_VOTE: f32 = 0.01;
 /// Newton steps at most, and the share of the objective that the last one still gained.
 const STEPS: usize = 30;
 const SMALL: f64 = 1e-9;
@@ -37,11 +72,20 @@ pub struct Views {
     pub name: f32,
     /// ln (1 + nₗ).
     pub log_count: f32,
+    /// Votes of the nearest examples, broad and sharp.
+    pub neighbors: f32,
+    /// Votes of the few nearest.
+    pub nearest: f32,
 }
 
 impl Views {
     /// Names of the views, in their order.
-    pub const NAMES: [&'static str; VIEWS] = ["one-vs-rest", "association", "embedding", "name", "label frequency"];
+    pub const NAMES: [&'static str; VIEWS] =
+        ["one-vs-rest", "association", "embedding", "name", "label frequency", "neighbors", "nearest"];
+
+    /// Places of two of them.
+    pub(crate) const NAME: usize = 3;
+    pub(crate) const FREQUENCY: usize = 4;
 
     /// The views as numbers that are 0 where nothing speaks for the label.
     fn numbers(&self) -> [f64; VIEWS] {
@@ -51,15 +95,22 @@ impl Views {
             self.embedding.into(),
             self.name.into(),
             self.log_count.into(),
+            f64::from(1.0 + self.neighbors / LEAST_VOTE).ln(),
+            f64::from(1.0 + self.nearest / LEAST_VOTE).ln(),
         ]
+    }
+
+    fn first_terms<const W: usize>(&self) -> [f64; W] {
+        *self.terms().first_chunk().expect("no more than all")
     }
 
     fn terms(&self) -> [f64; WEIGHTS] {
         let views = self.numbers();
-        let mut terms = [1.0; WEIGHTS];
-        terms[1..=VIEWS].copy_from_slice(&views);
-        terms[1 + VIEWS..].iter_mut().zip(PRODUCTS).for_each(|(term, (a, b))| *term = views[a] * views[b]);
-        terms
+        TERMS.map(|term| match term {
+            Constant => 1.0,
+            View(a) => views[a],
+            Product(a, b) => views[a] * views[b],
+        })
     }
 }
 
@@ -81,8 +132,11 @@ impl Default for Combination {
 
 /// The name of each term: `one-vs-rest`, or `one-vs-rest * association`.
 fn term_names() -> impl Iterator<Item = String> {
-    let products = PRODUCTS.map(|(a, b)| format!("{} * {}", Views::NAMES[a], Views::NAMES[b]));
-    std::iter::once("constant".to_owned()).chain(Views::NAMES.map(str::to_owned)).chain(products)
+    TERMS.into_iter().map(|term| match term {
+        Constant => "constant".to_owned(),
+        View(a) => Views::NAMES[a].to_owned(),
+        Product(a, b) => format!("{} * {}", Views::NAMES[a], Views::NAMES[b]),
+    })
 }
 
 impl From<Combination> for BTreeMap<String, f64> {
@@ -112,9 +166,12 @@ pub(crate) struct HeldOutRow {
 impl Combination {
     /// One with these weights of a constant and the views, and no products.
     #[cfg(test)]
-    pub(crate) fn linear(linear: [f64; 1 + VIEWS]) -> Combination {
-        let mut weights = [0.0; WEIGHTS];
-        weights[..=VIEWS].copy_from_slice(&linear);
+    pub(crate) fn linear([constant, views @ ..]: [f64; 1 + VIEWS]) -> Combination {
+        let weights = TERMS.map(|term| match term {
+            Constant => constant,
+            View(a) => views[a],
+            Product(..) => 0.0,
+        });
         Combination { weights }
     }
 
@@ -130,12 +187,16 @@ impl Combination {
     /// What the constant, and then each view, adds to the log-odds. A product of two views counts half for each, which is
     /// the Shapley value of a view.
     pub fn shares(&self, views: &Views) -> [f64; 1 + VIEWS] {
-        let terms = views.terms();
-        let mut shares: [f64; 1 + VIEWS] = std::array::from_fn(|j| self.weights[j] * terms[j]);
-        for (j, (a, b)) in (1 + VIEWS..).zip(PRODUCTS) {
-            let half = 0.5 * self.weights[j] * terms[j];
-            shares[1 + a] += half;
-            shares[1 + b] += half;
+        let mut shares = [0.0; 1 + VIEWS];
+        for ((term, weight), value) in TERMS.into_iter().zip(self.weights).zip(views.terms()) {
+            match term {
+                Constant => shares[0] += weight,
+                View(a) => shares[1 + a] += weight * value,
+                Product(a, b) => {
+                    shares[1 + a] += 0.5 * weight * value;
+                    shares[1 + b] += 0.5 * weight * value;
+                }
+            }
         }
         shares
     }
@@ -145,9 +206,17 @@ impl Combination {
         product(&self.weights, &views.terms()) as f32
     }
 
-    /// The most likely weights on some rows, by Newton's method.
-    pub(crate) fn fit(rows: &[HeldOutRow], loss: Loss) -> Combination {
-        let prior = Combination::default().weights;
+    /// The most likely weights on some rows, by Newton's method. Where no neighbors vote the weights of votes are 0.
+    pub(crate) fn fit(rows: &[HeldOutRow], loss: Loss, votes: bool) -> Combination {
+        match votes {
+            true => Combination::fit_terms::<WEIGHTS>(rows, loss),
+            false => Combination::fit_terms::<WITHOUT_VOTES>(rows, loss),
+        }
+    }
+
+    /// The same with the first W terms alone.
+    fn fit_terms<const W: usize>(rows: &[HeldOutRow], loss: Loss) -> Combination {
+        let prior = *Combination::default().weights.first_chunk::<W>().expect("no more than all");
         let mut at = prior;
         let mut state = Derivatives::at(&at, rows, loss, &prior);
         for _ in 0..STEPS {
@@ -155,7 +224,7 @@ impl Combination {
             // The objective is convex, so a short enough step lowers it.
             let mut length = 1.0;
             let found = loop {
-                let next: [f64; WEIGHTS] = std::array::from_fn(|j| at[j] - length * step[j]);
+                let next: [f64; W] = std::array::from_fn(|j| at[j] - length * step[j]);
                 let other = Derivatives::at(&next, rows, loss, &prior);
                 if other.value <= state.value {
                     break Some((next, other));
@@ -172,7 +241,9 @@ impl Combination {
                 break;
             }
         }
-        Combination { weights: at }
+        let mut weights = [0.0; WEIGHTS];
+        weights[..W].copy_from_slice(&at);
+        Combination { weights }
     }
 
     /// Mean negative log-likelihood of some rows.
@@ -185,19 +256,19 @@ impl Combination {
 
 /// The objective of the fit with its derivatives.
 #[derive(Clone)]
-struct Derivatives {
+struct Derivatives<const W: usize> {
     value: f64,
-    gradient: [f64; WEIGHTS],
-    hessian: [[f64; WEIGHTS]; WEIGHTS],
+    gradient: [f64; W],
+    hessian: [[f64; W]; W],
 }
 
-impl Derivatives {
-    fn zero() -> Derivatives {
-        Derivatives { value: 0.0, gradient: [0.0; WEIGHTS], hessian: [[0.0; WEIGHTS]; WEIGHTS] }
+impl<const W: usize> Derivatives<W> {
+    fn zero() -> Derivatives<W> {
+        Derivatives { value: 0.0, gradient: [0.0; W], hessian: [[0.0; W]; W] }
     }
 
-    fn at(weights: &[f64; WEIGHTS], rows: &[HeldOutRow], loss: Loss, prior: &[f64; WEIGHTS]) -> Derivatives {
-        let parts: Vec<Derivatives> = rows
+    fn at(weights: &[f64; W], rows: &[HeldOutRow], loss: Loss, prior: &[f64; W]) -> Derivatives<W> {
+        let parts: Vec<Derivatives<W>> = rows
             .par_chunks(GRAIN)
             .map(|rows| {
                 let mut sum = Derivatives::zero();
@@ -211,14 +282,14 @@ impl Derivatives {
         let mut all = Derivatives::zero();
         for part in parts {
             all.value += part.value;
-            for j in 0..WEIGHTS {
+            for j in 0..W {
                 all.gradient[j] += part.gradient[j];
-                (0..WEIGHTS).for_each(|l| all.hessian[j][l] += part.hessian[j][l]);
+                (0..W).for_each(|l| all.hessian[j][l] += part.hessian[j][l]);
             }
         }
         // Only the lower half was added up.
-        (0..WEIGHTS).for_each(|j| (0..j).for_each(|l| all.hessian[l][j] = all.hessian[j][l]));
-        for j in 0..WEIGHTS {
+        (0..W).for_each(|j| (0..j).for_each(|l| all.hessian[l][j] = all.hessian[j][l]));
+        for j in 0..W {
             let away = weights[j] - prior[j];
             all.value += 0.5 * RIDGE * away * away;
             all.gradient[j] += RIDGE * away;
@@ -227,16 +298,16 @@ impl Derivatives {
         all
     }
 
-    fn add_independent(&mut self, weights: &[f64; WEIGHTS], row: &HeldOutRow) {
+    fn add_independent(&mut self, weights: &[f64; W], row: &HeldOutRow) {
         for (views, hit) in &row.candidates {
-            let inputs = views.terms();
+            let inputs = views.first_terms();
             let t = product(weights, &inputs);
             let p = 1.0 / (1.0 + (-t).exp());
             let against = if *hit { -t } else { t };
             self.value += row.weight * (against.max(0.0) + (-against.abs()).exp().ln_1p());
             let residual = row.weight * (p - f64::from(u8::from(*hit)));
             let curvature = row.weight * p * (1.0 - p);
-            for j in 0..WEIGHTS {
+            for j in 0..W {
                 self.gradient[j] += residual * inputs[j];
                 let scaled = curvature * inputs[j];
                 (0..=j).for_each(|l| self.hessian[j][l] += scaled * inputs[l]);
@@ -244,48 +315,48 @@ impl Derivatives {
         }
     }
 
-    fn add_softmax(&mut self, weights: &[f64; WEIGHTS], row: &HeldOutRow) {
-        let inputs: Vec<[f64; WEIGHTS]> = row.candidates.iter().map(|(views, _)| views.terms()).collect();
+    fn add_softmax(&mut self, weights: &[f64; W], row: &HeldOutRow) {
+        let inputs: Vec<[f64; W]> = row.candidates.iter().map(|(views, _)| views.first_terms()).collect();
         let scores: Vec<f64> = inputs.iter().map(|inputs| product(weights, inputs)).collect();
         let largest = scores.iter().copied().fold(0.0, f64::max);
         let total = (-largest).exp() + scores.iter().map(|s| (s - largest).exp()).sum::<f64>();
         let log_partition = largest + total.ln();
         // An example whose label is no candidate is one of the others, with a score of 0.
         self.value += row.weight * log_partition;
-        let mut mean = [0.0; WEIGHTS];
+        let mut mean = [0.0; W];
         for ((inputs, score), (_, hit)) in inputs.iter().zip(&scores).zip(&row.candidates) {
             let p = (score - log_partition).exp();
             self.value -= if *hit { row.weight * score } else { 0.0 };
-            for j in 0..WEIGHTS {
+            for j in 0..W {
                 mean[j] += p * inputs[j];
                 self.gradient[j] += row.weight * (p - f64::from(u8::from(*hit))) * inputs[j];
                 (0..=j).for_each(|l| self.hessian[j][l] += row.weight * p * inputs[j] * inputs[l]);
             }
         }
-        for j in 0..WEIGHTS {
+        for j in 0..W {
             (0..=j).for_each(|l| self.hessian[j][l] -= row.weight * mean[j] * mean[l]);
         }
     }
 }
 
-fn product(weights: &[f64; WEIGHTS], terms: &[f64; WEIGHTS]) -> f64 {
+fn product<const W: usize>(weights: &[f64; W], terms: &[f64; W]) -> f64 {
     weights.iter().zip(terms).map(|(a, b)| a * b).sum()
 }
 
 /// A⁻¹b for a positive definite A, by Cholesky factorisation.
-fn solve(mut a: [[f64; WEIGHTS]; WEIGHTS], mut b: [f64; WEIGHTS]) -> [f64; WEIGHTS] {
-    for j in 0..WEIGHTS {
+fn solve<const W: usize>(mut a: [[f64; W]; W], mut b: [f64; W]) -> [f64; W] {
+    for j in 0..W {
         let pivot = (a[j][j] - (0..j).map(|l| a[j][l] * a[j][l]).sum::<f64>()).max(f64::MIN_POSITIVE).sqrt();
         a[j][j] = pivot;
-        for i in j + 1..WEIGHTS {
+        for i in j + 1..W {
             a[i][j] = (a[i][j] - (0..j).map(|l| a[i][l] * a[j][l]).sum::<f64>()) / pivot;
         }
     }
-    for i in 0..WEIGHTS {
+    for i in 0..W {
         b[i] = (b[i] - (0..i).map(|l| a[i][l] * b[l]).sum::<f64>()) / a[i][i];
     }
-    for i in (0..WEIGHTS).rev() {
-        b[i] = (b[i] - (i + 1..WEIGHTS).map(|l| a[l][i] * b[l]).sum::<f64>()) / a[i][i];
+    for i in (0..W).rev() {
+        b[i] = (b[i] - (i + 1..W).map(|l| a[l][i] * b[l]).sum::<f64>()) / a[i][i];
     }
     b
 }
@@ -303,6 +374,8 @@ mod tests {
                 embedding: number(i + 3 * j) - 0.3,
                 name: if i % 3 == j { 0.7 } else { 0.0 },
                 log_count: 5.0 * number(j),
+                neighbors: if i % 4 == j { number(i) } else { 0.0 },
+                nearest: if i % 4 == j { number(i + 5) } else { 0.0 },
             };
             let lucky = i % 6;
             let hit = |j: usize| if single { j == lucky } else { number(i * 31 + j) + 0.3 * number(i + j) > 0.8 };
@@ -343,7 +416,7 @@ mod tests {
     fn the_fit_ends_where_the_gradient_vanishes() {
         for loss in [Loss::Independent, Loss::Softmax] {
             let rows = rows(loss == Loss::Softmax);
-            let found = Combination::fit(&rows, loss);
+            let found = Combination::fit(&rows, loss, true);
             let end = Derivatives::at(&found.weights, &rows, loss, &Combination::default().weights);
             assert!(end.gradient.iter().all(|g| g.abs() < 1e-2), "{loss:?} {:?}", end.gradient);
             assert!(found.loss(&rows, loss) < Combination::default().loss(&rows, loss));
@@ -352,7 +425,7 @@ mod tests {
 
     #[test]
     fn shares_add_up_and_names_come_back() {
-        let found = Combination::fit(&rows(false), Loss::Independent);
+        let found = Combination::fit(&rows(false), Loss::Independent, true);
         let views = rows(false)[7].candidates[2].0;
         let sum: f64 = found.shares(&views).iter().sum();
         assert!((sum - f64::from(found.score(&views))).abs() < 1e-4 * (1.0 + sum.abs()));
@@ -363,7 +436,7 @@ mod tests {
 
     #[test]
     fn without_rows_the_usual_weights_stay() {
-        assert_eq!(Combination::fit(&[], Loss::Independent), Combination::default());
-        assert_eq!(Combination::fit(&[], Loss::Softmax), Combination::default());
+        assert_eq!(Combination::fit(&[], Loss::Independent, true), Combination::default());
+        assert_eq!(Combination::fit(&[], Loss::Softmax, false), Combination::default());
     }
 }

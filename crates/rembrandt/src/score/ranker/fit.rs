@@ -7,17 +7,22 @@
 //!
 //! Every stage divides by rows or by labels, and no result depends on how: candidates belong to rows, scorers to labels.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use super::association::association_table;
-use super::candidates::{Candidate, LabelSums, Proposer};
+use super::candidates::{Candidate, Proposer, RankerMemory};
 use super::combination::HeldOutRow;
+use super::neighbors::Neighbors;
 use super::one_vs_rest::{Descent, Dual};
-use super::{Combination, FeatureLabelMatrix, Proposals, Ranker, Views, damp, log_counts, unit_values};
+use super::{Combination, FeatureMatrix, Proposals, Ranker, Views, damp, log_counts, unit_values};
 use crate::io::checkpoint::Json;
 use crate::linalg::csr::{Columns, Csr, CsrRef};
 use crate::linalg::matrix::Matrix;
 use crate::linalg::table::Table;
+use crate::linalg::topk::TopK;
+use crate::metrics::precision_at;
 use crate::score::head::{Loss, STRIP};
 use crate::{Result, Run};
 
@@ -40,6 +45,10 @@ const LEAST: f32 = 0.05;
 const LABELS: usize = 4096;
 /// Tasks that these labels make, at most: each has room for all features.
 const TASKS: usize = 256;
+/// Neighbors vote where the mean precision at 1, 3 and 5 gains at least so much, and more than so many standard errors of it.
+/// Less is not worth keeping all examples and looking through them for each prediction.
+const WORTH: f64 = 0.005;
+const ERRORS: f64 = 2.0;
 /// Rows of a block.
 const ROWS: usize = 1 << 14;
 const STAGE: &str = "ranker";
@@ -92,7 +101,7 @@ pub(crate) struct RankerFit<'a> {
     pub labels: &'a Table,
     pub h: &'a Matrix,
     /// m.
-    pub names: &'a FeatureLabelMatrix,
+    pub names: &'a FeatureMatrix,
 }
 
 /// Held-out examples with the views of their candidates, as scorers saw them that did not know them.
@@ -117,7 +126,8 @@ impl RankerFit<'_> {
         run.begin(2 * x.rows() as u64);
         let data = examples.with(x.view());
         let kept = association_table(data, |i| !self.held_out[i]);
-        let negatives = self.negatives(data, &kept, run)?;
+        let neighbors = Neighbors::new(data);
+        let negatives = self.negatives(data, &kept, &neighbors, run)?;
         drop(kept);
         let associations = association_table(data, |_| true);
         damp_rows(&mut x);
@@ -130,17 +140,24 @@ impl RankerFit<'_> {
             }
         };
         let (weights, scores) = problem.fit_all(cost, run)?;
-        let one_vs_rest = FeatureLabelMatrix::of_labels(weights, examples.d);
+        let one_vs_rest = FeatureMatrix::of_labels(weights, examples.d);
         let log_counts = log_counts(&label_counts(examples.with(x.view())));
-        let held_out = problem.views(&scores, &log_counts);
-        let recall = problem.recall();
-        let combination = Combination::fit(&held_out.with_truth(examples.with(x.view())), self.loss);
+        let combine = |votes: bool| {
+            let held_out = problem.views(&scores, &log_counts, votes);
+            let combination = Combination::fit(&held_out.with_truth(problem.data), self.loss, votes);
+            (combination, held_out)
+        };
+        let (with, without) = (combine(true), combine(false));
+        let votes = gains((&with.0, &with.1), (&without.0, &without.1), problem.data);
+        let (combination, held_out) = if votes { with } else { without };
+        let recall = held_out.recall(problem.data);
         let ranker = Ranker {
             proposals: self.proposals,
             combination,
             associations,
             one_vs_rest,
             names: self.names.clone(),
+            neighbors: votes.then_some(neighbors),
             log_counts,
             offsets: Vec::new(),
         };
@@ -151,11 +168,14 @@ impl RankerFit<'_> {
     fn negatives(
         &self,
         data: RankerData<'_>,
-        associations: &FeatureLabelMatrix,
+        associations: &FeatureMatrix,
+        neighbors: &Neighbors,
         run: &mut Run<'_>,
     ) -> Result<Negatives> {
-        let RankerFit { proposals, names, labels, .. } = *self;
-        let proposer = Proposer { proposals, associations, names, labels, count: data.c };
+        let RankerFit { proposals, names, labels, held_out, .. } = *self;
+        let proposer =
+            Proposer { proposals, associations, names, labels, count: data.c, neighbors: None, held_out: None };
+        let voting = Proposer { neighbors: Some(neighbors), held_out: Some(held_out), ..proposer };
         let (n, k) = (data.x.rows(), self.h.cols());
         let mut negatives = Csr::new(true);
         let (mut rows, mut held) = (Vec::new(), Vec::new());
@@ -166,11 +186,18 @@ impl RankerFit<'_> {
                 .collect::<Vec<usize>>()
                 .into_par_iter()
                 .map_init(
-                    || LabelSums::new(data.c),
-                    |sums, from| {
+                    || RankerMemory::new(data.c, Some(neighbors)),
+                    |memory, from| {
                         let strip = from..block.end.min(from + STRIP);
-                        let h = self.h.as_slice()[strip.start * k..strip.end * k].to_vec();
-                        proposer.propose(data.x.range(strip.clone()), &Matrix::from_vec(strip.len(), k, h), sums)
+                        let mut propose = |rows: Range<usize>, proposer: &Proposer<'_>| {
+                            let h = self.h.as_slice()[rows.start * k..rows.end * k].to_vec();
+                            proposer.propose(data.x.range(rows.clone()), &Matrix::from_vec(rows.len(), k, h), memory)
+                        };
+                        let mut found = propose(strip.clone(), &proposer);
+                        for i in strip.clone().filter(|i| held_out[*i] && data.weight(*i) > 0.0) {
+                            found[i - strip.start] = propose(i..i + 1, &voting).swap_remove(0);
+                        }
+                        found
                     },
                 )
                 .collect();
@@ -178,7 +205,7 @@ impl RankerFit<'_> {
                 if data.weight(i) > 0.0 {
                     let own = data.y.row(i).0;
                     let others = candidates.iter().filter(|c| own.binary_search(&c.label).is_err());
-                    others.for_each(|c| negatives.push(c.label, 1.0));
+                    others.filter(|c| !c.by_votes).for_each(|c| negatives.push(c.label, 1.0));
                     if self.held_out[i] {
                         rows.push(i as u32);
                         held.push(candidates);
@@ -202,6 +229,29 @@ fn damp_rows(x: &mut Csr) {
 }
 
 impl HeldOutViews {
+    /// Share of the labels of the examples that are among their candidates.
+    fn recall(&self, data: RankerData<'_>) -> f64 {
+        let (mut found, mut all) = (0, 0);
+        for (i, candidates) in self.rows.iter().zip(&self.candidates) {
+            let own = data.y.row(*i as usize).0;
+            all += own.len();
+            found += own.iter().filter(|l| candidates.binary_search_by_key(*l, |(label, _)| *label).is_ok()).count();
+        }
+        found as f64 / all.max(1) as f64
+    }
+
+    /// The mean of the precision at 1, 3 and 5 for each example, in the order of a combination.
+    fn precision(&self, combination: &Combination, data: RankerData<'_>) -> Vec<f64> {
+        let of = |(i, candidates): (&u32, &Vec<(u32, Views)>)| {
+            let mut best = TopK::new(5);
+            candidates.iter().for_each(|(label, views)| best.offer(*label, combination.score(views)));
+            let ranked: Vec<u32> = best.into_ranked().map(|(label, _)| label).collect();
+            let truth = data.y.row(*i as usize).0;
+            [1, 3, 5].into_iter().map(|k| precision_at(truth, &ranked, k)).sum::<f64>() / 3.0
+        };
+        self.rows.iter().zip(&self.candidates).map(of).collect()
+    }
+
     /// The views with the truth, to fit a combination to.
     fn with_truth(&self, data: RankerData<'_>) -> Vec<HeldOutRow> {
         let row = |(i, candidates): (&u32, &Vec<(u32, Views)>)| {
@@ -213,6 +263,23 @@ impl HeldOutViews {
         };
         self.rows.iter().zip(&self.candidates).map(row).collect()
     }
+}
+
+/// Whether held-out examples show that a combination is better than another by more than chance.
+fn gains(
+    (one, one_views): (&Combination, &HeldOutViews),
+    (other, other_views): (&Combination, &HeldOutViews),
+    data: RankerData<'_>,
+) -> bool {
+    let weights = one_views.rows.iter().map(|i| data.weight(*i as usize));
+    let gains = one_views.precision(one, data).into_iter().zip(other_views.precision(other, data)).map(|(a, b)| a - b);
+    let (mut total, mut sum, mut squares) = (0.0, 0.0, 0.0);
+    for (gain, weight) in gains.zip(weights) {
+        total += weight;
+        sum += weight * gain;
+        squares += (weight * gain).powi(2);
+    }
+    total > 0.0 && sum >= WORTH * total && sum > ERRORS * squares.sqrt()
 }
 
 /// Training examples of each label.
@@ -281,15 +348,13 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// Share of the labels of held-out examples that are among their candidates.
-    fn recall(&self) -> f64 {
-        let (mut found, mut all) = (0, 0);
-        for (i, candidates) in self.rows.iter().zip(&self.candidates) {
-            let own = self.data.y.row(*i as usize).0;
-            all += own.len();
-            found += own.iter().filter(|l| candidates.binary_search_by_key(*l, |c| c.label).is_ok()).count();
-        }
-        found as f64 / all.max(1) as f64
+    /// Where a label stands among the candidates of a held-out example.
+    fn position(&self, place: u32, label: usize) -> usize {
+        self.candidates[place as usize].partition_point(|c| (c.label as usize) < label)
+    }
+
+    fn candidate(&self, place: u32, label: usize) -> &Candidate {
+        &self.candidates[place as usize][self.position(place, label)]
     }
 
     fn examples(&self, label: usize) -> usize {
@@ -351,6 +416,10 @@ impl<'a> Problem<'a> {
             let mut pairs = Vec::new();
             for (label, scores) in labels.iter().zip(&scores) {
                 for (place, score) in self.asked.rows(*label).iter().zip(&scores[at]) {
+                    // Most negatives of a label do not come from votes, and neither should those that C is chosen by.
+                    if self.candidate(*place, *label).by_votes {
+                        continue;
+                    }
                     let i = self.rows[*place as usize] as usize;
                     let hit = self.data.y.row(i).0.binary_search(&(*label as u32)).is_ok();
                     pairs.push((*score, hit, self.data.weight(i)));
@@ -378,12 +447,19 @@ impl<'a> Problem<'a> {
         labels
     }
 
-    /// The views of the candidates of held-out examples.
-    fn views(&self, scores: &[f32], log_counts: &[f32]) -> HeldOutViews {
+    /// The views of the candidates of held-out examples, with votes of neighbors or as if there were none.
+    fn views(&self, scores: &[f32], log_counts: &[f32], votes: bool) -> HeldOutViews {
         let row = |(place, candidates): (usize, &Vec<Candidate>)| {
             let scores = &scores[self.starts[place]..];
-            let view = |(c, score): (&Candidate, &f32)| (c.label, c.views(*score, log_counts[c.label as usize]));
-            candidates.iter().zip(scores).map(view).collect()
+            let pairs = candidates.iter().zip(scores).filter(|(c, _)| votes || !c.by_votes);
+            let view = |(c, score): (&Candidate, &f32)| {
+                let mut views = c.views(*score, log_counts[c.label as usize]);
+                if !votes {
+                    (views.neighbors, views.nearest) = (0.0, 0.0);
+                }
+                (c.label, views)
+            };
+            pairs.map(view).collect()
         };
         HeldOutViews { rows: self.rows.clone(), candidates: self.candidates.iter().enumerate().map(row).collect() }
     }
@@ -408,8 +484,7 @@ impl<'a> Problem<'a> {
             let mut found = fitted.3.iter();
             for label in labels.clone() {
                 for place in self.asked.rows(label) {
-                    let candidates = &self.candidates[*place as usize];
-                    let at = candidates.partition_point(|c| (c.label as usize) < label);
+                    let at = self.position(*place, label);
                     scores[self.starts[*place as usize] + at] = *found.next().expect("a score for each");
                 }
             }

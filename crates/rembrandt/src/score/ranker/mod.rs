@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! candidates(x)   the best labels by x·T and, where a scan of all labels is cheap, by E·h(x)
-//! log-odds(l)  =  a polynomial of degree two in  wₗ·x′,  ln (x·T)ₗ,  eₗ·h(x),  x·mₗ,  ln (1 + nₗ)
+//! log-odds(l)  =  a polynomial of degree two in  wₗ·x′,  ln (x·T)ₗ,  eₗ·h(x),  x·mₗ,  ln (1 + nₗ),  votes of neighbors
 //! ```
 //!
 //! Rows x have length 1, and so have x′, whose values are damped: |x|^¾, so that a word that is said often does not drown
@@ -15,10 +15,12 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `feature_label_matrix` | T and w: numbers for pairs of a feature and a label, by features |
+//! | `feature_matrix` | T, w and x: numbers for pairs of a feature and a column, by features |
+//! | `sums` | sums of their rows |
 //! | `association` | the fit of T |
 //! | `names` | m: features that are words of the names of labels |
 //! | `candidates` | the labels that an example could have |
+//! | `neighbors` | votes of the most similar examples |
 //! | `one_vs_rest` | the fit of w: dual coordinate descent |
 //! | `combination` | the polynomial and its fit |
 //! | `fit` | all of it, on divided examples |
@@ -26,20 +28,25 @@
 pub(crate) mod association;
 pub(crate) mod candidates;
 pub(crate) mod combination;
-mod feature_label_matrix;
+mod feature_matrix;
 pub(crate) mod fit;
 pub(crate) mod names;
+pub(crate) mod neighbors;
 mod one_vs_rest;
+mod sums;
 
+pub(crate) use candidates::RankerMemory;
 pub use combination::{Combination, Views};
-pub(crate) use feature_label_matrix::FeatureLabelMatrix;
+pub(crate) use feature_matrix::FeatureMatrix;
 
 use serde::{Deserialize, Serialize};
 
 use crate::linalg::csr::CsrRef;
 use crate::linalg::matrix::Matrix;
 use crate::linalg::table::Table;
-use candidates::{LabelSums, Proposer};
+use candidates::Proposer;
+use neighbors::Neighbors;
+use sums::SparseSums;
 
 /// The scorers of all labels, and how candidates are found.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,11 +56,13 @@ pub struct Ranker {
     /// From views to log-odds.
     pub combination: Combination,
     /// T.
-    pub(crate) associations: FeatureLabelMatrix,
+    pub(crate) associations: FeatureMatrix,
     /// The weights of all labels.
-    pub(crate) one_vs_rest: FeatureLabelMatrix,
+    pub(crate) one_vs_rest: FeatureMatrix,
     /// m, by features; without pairs where names are no words.
-    pub(crate) names: FeatureLabelMatrix,
+    pub(crate) names: FeatureMatrix,
+    /// The training examples, where their votes are worth the room.
+    pub(crate) neighbors: Option<Neighbors>,
     /// ln (1 + nₗ) of each label.
     pub(crate) log_counts: Vec<f32>,
     /// Added to the log-odds of each label: ln of the inverse propensity; empty where labels are taken as they come.
@@ -102,9 +111,9 @@ pub(crate) fn unit_values((ids, values): (&[u32], Option<&[f32]>), change: impl 
 }
 
 impl Ranker {
-    /// Number of pairs of a feature and a label, in all matrices.
+    /// Number of pairs of a feature and a label, in all matrices of labels.
     pub fn pairs(&self) -> usize {
-        [&self.associations, &self.one_vs_rest, &self.names].map(|matrix| matrix.labels.len()).iter().sum()
+        [&self.associations, &self.one_vs_rest, &self.names].map(|matrix| matrix.columns.len()).iter().sum()
     }
 
     /// Checks a ranker from a file, for `d` features and `c` labels.
@@ -112,6 +121,7 @@ impl Ranker {
         self.associations.check(d, c)?;
         self.one_vs_rest.check(d, c)?;
         self.names.check(d, c)?;
+        self.neighbors.as_ref().map_or(Ok(()), |neighbors| neighbors.check(d, c))?;
         if self.proposals.by_words == 0 && self.proposals.by_embedding == 0 {
             return Err("its ranker proposes no labels");
         }
@@ -136,18 +146,39 @@ impl Ranker {
         self.offsets.get(label as usize).copied().unwrap_or_default()
     }
 
+    /// The part that each feature of an example of length 1 has in the two votes for a label.
+    pub(crate) fn vote_shares(&self, ids: &[u32], values: &[f32], label: u32) -> Vec<[f32; 2]> {
+        let Some(neighbors) = &self.neighbors else { return vec![[0.0; 2]; ids.len()] };
+        let found = neighbors.search(ids, values, &mut SparseSums::new(neighbors.count()), |_| true);
+        neighbors.shares(&found, label, ids, values)
+    }
+
     fn proposer<'a>(&'a self, labels: &'a Table) -> Proposer<'a> {
         let Ranker { proposals, associations, names, log_counts, .. } = self;
-        Proposer { proposals: *proposals, associations, names, labels, count: log_counts.len() }
+        let (count, neighbors) = (log_counts.len(), self.neighbors.as_ref());
+        Proposer { proposals: *proposals, associations, names, labels, count, neighbors, held_out: None }
+    }
+
+    /// Room for the sums of one thread.
+    pub(crate) fn memory(&self) -> RankerMemory {
+        RankerMemory::new(self.log_counts.len(), self.neighbors.as_ref())
     }
 
     /// The views of labels of some examples, whose projections are the rows of `h`: ascending labels for each.
-    pub(crate) fn views(&self, x: CsrRef<'_>, h: &Matrix, labels: &Table, scope: Scope<'_>) -> Vec<Vec<(u32, Views)>> {
-        let (proposer, mut sums) = (self.proposer(labels), LabelSums::new(self.log_counts.len()));
+    pub(crate) fn views(
+        &self,
+        x: CsrRef<'_>,
+        h: &Matrix,
+        labels: &Table,
+        scope: Scope<'_>,
+        memory: &mut RankerMemory,
+    ) -> Vec<Vec<(u32, Views)>> {
+        let proposer = self.proposer(labels);
         let found = match scope {
-            Scope::Candidates => proposer.propose(x, h, &mut sums),
-            Scope::Labels(ids) => proposer.look_up(x, h, ids, &mut sums),
+            Scope::Candidates => proposer.propose(x, h, memory),
+            Scope::Labels(ids) => proposer.look_up(x, h, ids, memory),
         };
+        let sums = &mut memory.sums;
         let mut of_rows = Vec::with_capacity(found.len());
         let mut values = Vec::new();
         for (i, candidates) in found.into_iter().enumerate() {

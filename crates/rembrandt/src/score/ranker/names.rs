@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use super::FeatureLabelMatrix;
+use super::FeatureMatrix;
 use crate::linalg::csr::CsrRef;
 use crate::linalg::kernels::dots::narrow;
 
@@ -24,7 +24,7 @@ fn words(name: &str) -> Vec<String> {
 }
 
 /// m for labels and features with these names. Words weigh ln(n/df) + 1, by the examples `x` that have them.
-pub(crate) fn name_matrix(labels: &[String], features: &[String], x: CsrRef<'_>) -> FeatureLabelMatrix {
+pub(crate) fn name_matrix(labels: &[String], features: &[String], x: CsrRef<'_>) -> FeatureMatrix {
     let mut df = vec![0u32; features.len()];
     (0..x.rows()).for_each(|i| x.row(i).0.iter().for_each(|id| df[*id as usize] += 1));
     let of_word: HashMap<&str, usize> = features.iter().enumerate().map(|(id, name)| (name.as_str(), id)).collect();
@@ -43,7 +43,7 @@ pub(crate) fn name_matrix(labels: &[String], features: &[String], x: CsrRef<'_>)
         }
     }
     lists.iter_mut().filter(|list| list.len() > MOST_NAMES).for_each(Vec::clear);
-    FeatureLabelMatrix::from_lists(lists)
+    FeatureMatrix::from_lists(lists)
 }
 
 #[cfg(test)]
@@ -60,7 +60,7 @@ mod tests {
         assert!((square(0) - 1.0).abs() < 0.02 && found.weight(1, 0) > 0.5 && found.weight(2, 0) > 0.5);
         assert!(found.weight(0, 1) > 0.3 && square(1) < 0.9, "a word that is no feature counts for the length");
         assert!(square(2) == 0.0 && (square(3) - 1.0).abs() < 0.02);
-        assert!(name_matrix(&[], &features, CsrRef { ptr: &ptr, ids: &ids, values: None }).labels.is_empty());
+        assert!(name_matrix(&[], &features, CsrRef { ptr: &ptr, ids: &ids, values: None }).columns.is_empty());
     }
 
     #[test]
@@ -68,6 +68,6 @@ mod tests {
         let labels: Vec<String> = (0..300).map(|l| format!("lib {l}")).collect();
         let features = ["lib", "7"].map(str::to_owned);
         let found = name_matrix(&labels, &features, CsrRef { ptr: &[0], ids: &[], values: None });
-        assert_eq!(found.labels.len(), 1);
+        assert_eq!(found.columns.len(), 1);
     }
 }

@@ -18,9 +18,12 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use crate::linalg::csr::CsrRef;
+use crate::linalg::kernels::prefetch;
 
 /// A descent ends once the gradients of the dual differ by less.
 const TOLERANCE: f32 = 0.1;
+/// Rows are asked for so many steps before they are needed: their order is random, and no processor guesses it.
+const AHEAD: usize = 4;
 /// Steps below this are not worth the memory traffic.
 const LEAST_STEP: f32 = 1e-6;
 
@@ -104,6 +107,11 @@ impl<'a> Descent<'a> {
             let (mut least, mut most) = (f32::INFINITY, f32::NEG_INFINITY);
             let mut at = 0;
             while at < active {
+                if let Some(later) = self.order[..active].get(at + AHEAD) {
+                    let row = self.x.row(self.duals[*later as usize].row as usize);
+                    prefetch(row.0);
+                    row.1.into_iter().for_each(prefetch);
+                }
                 let dual = &mut self.duals[self.order[at] as usize];
                 let row = self.x.row(dual.row as usize);
                 let slack = inverse_cost * dual.slack;

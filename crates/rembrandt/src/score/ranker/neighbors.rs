@@ -1,0 +1,285 @@
+//! [`Neighbors`]: votes of the training examples that are most similar to an example.
+//!
+//! ```text
+//! broad(l)    =  Σᵢ sᵢ⁶ yᵢₗ / (1 + Σᵢ sᵢ⁶)                                   the 100 nearest examples i, with cosines sᵢ
+//! nearest(l)  =  s₁ Σᵢ rᵢ yᵢₗ / Σᵢ rᵢ,    rᵢ = ((1.01 − s₁) / (1.01 − sᵢ))⁴      the 10 nearest
+//! ```
+//!
+//! A linear scorer of single features knows no phrases, and where features are no words single ones say little. Examples
+//! that are nearly the same know both. The two votes are for the two kinds of data: titles and names have many relatives at
+//! middle distance; images have few that count, at distances which only compare with that of the nearest.
+//!
+//! The search goes through the lists of the features with the largest values, until the others together have a length of no
+//! more than [`REST`]: an example that none of them leads to has a lower cosine than that. The cosines of the best by these
+//! features are then completed. Where features are few every list is long, and all examples are compared in full.
+
+use half::bf16;
+
+use super::FeatureMatrix;
+use super::fit::RankerData;
+use super::sums::SparseSums;
+use crate::linalg::buffer::Buffer;
+use crate::linalg::csr::Columns;
+use crate::linalg::kernels::dots::narrow;
+
+/// Neighbors that vote, and those of them that are nearest.
+const BROAD: usize = 100;
+const NEAREST: usize = 10;
+/// The length of what the search leaves out of an example of length 1.
+const REST: f32 = 0.5;
+/// The share of values that are not 0 above which all examples are compared in full.
+const DENSE: f64 = 0.01;
+/// An example whose cosine, as far as it was searched, is less than this part of the largest would count a 64th or less.
+const FAR: f32 = 0.5;
+/// The power of a cosine in a broad vote.
+const POWER: i32 = 6;
+/// The power of a ratio of distances, and what is added to these, so that equal examples are not infinitely near.
+const RATIO_POWER: i32 = 4;
+const NEAR: f32 = 0.01;
+/// Labels with the largest votes of each kind that become candidates.
+pub(super) const BY_VOTES: usize = 20;
+
+/// The training examples by their features, and their labels.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Neighbors {
+    /// Values of examples of length 1: columns are examples.
+    pub examples: FeatureMatrix,
+    /// Where the labels of each example begin, and the end: n + 1.
+    pub starts: Buffer<u64>,
+    /// Labels of each example.
+    pub labels: Buffer<u32>,
+    /// Weights of the examples; empty where all are 1.
+    pub weights: Buffer<f32>,
+}
+
+/// A training example, its cosine with another, and what it counts in the two votes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Neighbor {
+    pub example: u32,
+    pub cosine: f32,
+    pub broad: f32,
+    pub nearest: f32,
+}
+
+impl Neighbors {
+    /// The examples of `data` with weights above 0, whose rows have length 1.
+    pub fn new(data: RankerData<'_>) -> Neighbors {
+        let columns = Columns::new(data.x, data.d);
+        let list = |f: usize| {
+            let weighted = columns.entries(f).filter(|(i, _)| data.weight(*i) > 0.0);
+            weighted.map(|(i, value)| (i as u32, narrow(value))).collect::<Vec<(u32, bf16)>>()
+        };
+        let examples = FeatureMatrix::from_lists((0..data.d).map(list).collect());
+        let (mut starts, mut labels) = (vec![0], Vec::with_capacity(data.y.nnz()));
+        for i in 0..data.y.rows() {
+            labels.extend_from_slice(data.y.row(i).0);
+            starts.push(labels.len() as u64);
+        }
+        let weights = data.weights.map_or_else(Vec::new, <[f32]>::to_vec);
+        Neighbors { examples, starts: starts.into(), labels: labels.into(), weights: weights.into() }
+    }
+
+    /// Number of examples.
+    pub fn count(&self) -> usize {
+        self.starts.len().saturating_sub(1)
+    }
+
+    /// What is wrong with neighbors from a file, for `d` features and `c` labels.
+    pub fn check(&self, d: usize, c: usize) -> Result<(), &'static str> {
+        self.examples.check(d, self.count())?;
+        let ends = (self.starts.first(), self.starts.last());
+        let fits = ends == (Some(&0), Some(&(self.labels.len() as u64))) && self.starts.is_sorted();
+        if !fits || ![0, self.count()].contains(&self.weights.len()) {
+            return Err("its ranker contradicts itself");
+        }
+        if self.labels.iter().any(|label| *label as usize >= c) {
+            return Err("its ranker names labels or examples that it does not have, or one twice");
+        }
+        if self.weights.iter().any(|weight| !(weight.is_finite() && *weight >= 0.0)) {
+            return Err("its ranker holds numbers that are not finite");
+        }
+        Ok(())
+    }
+
+    /// Whether features are so few that their lists are no help in leaving examples out: then all are compared in full.
+    fn is_dense(&self) -> bool {
+        let pairs = self.count() as f64 * (self.examples.starts.len() - 1) as f64;
+        self.examples.columns.len() as f64 > DENSE * pairs
+    }
+
+    fn labels(&self, example: u32) -> &[u32] {
+        let at = example as usize;
+        &self.labels[self.starts[at] as usize..self.starts[at + 1] as usize]
+    }
+
+    /// The nearest of the examples that `keep` lets pass, best first, for an example of length 1. `sums` are empty, and have
+    /// a place for each example.
+    pub fn search(
+        &self,
+        ids: &[u32],
+        values: &[f32],
+        sums: &mut SparseSums,
+        keep: impl Fn(u32) -> bool,
+    ) -> Vec<Neighbor> {
+        let mut order: Vec<usize> = (0..ids.len()).collect();
+        order.sort_unstable_by(|a, b| values[*b].abs().total_cmp(&values[*a].abs()).then(a.cmp(b)));
+        let mut rest = 1.0;
+        let mut used = 0;
+        let mut found = if self.is_dense() {
+            used = order.len();
+            sums.add_everywhere(&self.examples, ids, values);
+            sums.take_largest_of_all(BROAD, &keep)
+        } else {
+            let mut largest = 0f32;
+            while used < order.len() && rest > REST * REST {
+                let value = values[order[used]];
+                largest = largest.max(sums.add_feature(&self.examples, ids[order[used]], value, &keep));
+                rest -= value * value;
+                used += 1;
+            }
+            sums.take_largest(BROAD, FAR * largest)
+        };
+        for (example, cosine) in &mut found {
+            for at in &order[used..] {
+                *cosine += values[*at] * self.examples.weight(ids[*at] as usize, *example);
+            }
+        }
+        found.retain(|(_, cosine)| *cosine > 0.0);
+        found.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        self.weigh(&found)
+    }
+
+    /// How much each of some neighbors counts.
+    fn weigh(&self, found: &[(u32, f32)]) -> Vec<Neighbor> {
+        // Rounded lengths may make a cosine a little larger than 1.
+        let cosine = |cosine: f32| cosine.min(1.0);
+        let weight = |example: u32| self.weights.get(example as usize).copied().unwrap_or(1.0);
+        let first = found.first().map_or(0.0, |(_, first)| cosine(*first));
+        let broad = |(example, s): &(u32, f32)| weight(*example) * cosine(*s).powi(POWER);
+        let nearest = |(example, s): &(u32, f32)| {
+            weight(*example) * ((1.0 + NEAR - first) / (1.0 + NEAR - cosine(*s))).powi(RATIO_POWER)
+        };
+        let all = 1.0 + found.iter().map(broad).sum::<f32>();
+        let near = found.iter().take(NEAREST).map(nearest).sum::<f32>();
+        let neighbor = |(at, pair): (usize, &(u32, f32))| Neighbor {
+            example: pair.0,
+            cosine: pair.1,
+            broad: broad(pair) / all,
+            nearest: if at < NEAREST && near > 0.0 { first * nearest(pair) / near } else { 0.0 },
+        };
+        found.iter().enumerate().map(neighbor).collect()
+    }
+
+    /// Adds the votes for each label up.
+    pub fn vote(&self, neighbors: &[Neighbor], broad: &mut SparseSums, nearest: &mut SparseSums) {
+        for neighbor in neighbors {
+            for label in self.labels(neighbor.example) {
+                broad.add_to(*label, neighbor.broad);
+                nearest.add_to(*label, neighbor.nearest);
+            }
+        }
+    }
+
+    /// The part that each feature of an example has in the two votes for a label.
+    pub fn shares(&self, neighbors: &[Neighbor], label: u32, ids: &[u32], values: &[f32]) -> Vec<[f32; 2]> {
+        let mut shares = vec![[0.0; 2]; ids.len()];
+        for neighbor in neighbors.iter().filter(|n| self.labels(n.example).contains(&label)) {
+            for ((id, value), [broad, nearest]) in ids.iter().zip(values).zip(&mut shares) {
+                let share = value * self.examples.weight(*id as usize, neighbor.example) / neighbor.cosine;
+                *broad += share * neighbor.broad;
+                *nearest += share * neighbor.nearest;
+            }
+        }
+        shares
+    }
+
+    /// Bytes of `nnz` values and `labels` labels of n examples.
+    pub fn bytes(n: u64, nnz: u64, labels: u64) -> u64 {
+        6 * nnz + 8 * n + 4 * labels
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linalg::csr::Csr;
+    use crate::score::ranker::unit_values;
+
+    fn rows(n: usize, d: usize) -> Csr {
+        let mut x = Csr::new(false);
+        let mut values = Vec::new();
+        for i in 0..n {
+            let ids: Vec<u32> =
+                (0..d as u32).filter(|f| (i * 31 + *f as usize * 17 + i * *f as usize) % 5 < 2).collect();
+            let raw: Vec<f32> = ids.iter().map(|f| ((i * 7 + *f as usize * 3) % 11) as f32 / 11.0 + 0.05).collect();
+            unit_values((&ids, Some(&raw)), |v| v, &mut values);
+            x.push_row(&ids, &values);
+        }
+        x
+    }
+
+    /// All cosines, by brute force, and the votes by the formulas of the head of this file.
+    #[test]
+    fn votes_are_those_of_brute_force() {
+        let (n, d, c) = (300, 24, 9);
+        let x = rows(n, d);
+        let mut y = Csr::new(true);
+        for i in 0..n as u32 {
+            y.push(i % c, 1.0);
+            y.end_row();
+        }
+        let weights: Vec<f32> = (0..n).map(|i| [1.0, 0.5, 2.0, 0.0][i % 4]).collect();
+        let data = RankerData { x: x.view(), y: y.view(), weights: Some(&weights), d, c: c as usize };
+        let neighbors = Neighbors::new(data);
+        neighbors.check(d, c as usize).unwrap();
+        let (mut sums, mut broad, mut nearest) =
+            (SparseSums::new(n), SparseSums::new(c as usize), SparseSums::new(c as usize));
+        for i in 0..20 {
+            let (ids, values) = x.view().row(i);
+            let found = neighbors.search(ids, values.unwrap(), &mut sums, |e| e as usize != i);
+            let dense = |i: usize| -> Vec<f64> {
+                let mut out = vec![0.0; d];
+                x.view().entries(i).for_each(|(f, v)| out[f] = f64::from(v));
+                out
+            };
+            let own = dense(i);
+            let mut all: Vec<(usize, f64)> = (0..n)
+                .filter(|e| *e != i && weights[*e] > 0.0)
+                .map(|e| (e, dense(e).iter().zip(&own).map(|(a, b)| a * b).sum()))
+                .collect();
+            all.sort_by(|a, b| b.1.total_cmp(&a.1));
+            // The nearest are found for certain, and their cosines are whole but for the rounding of stored values.
+            for (found, (_, cosine)) in found.iter().zip(&all).take(NEAREST) {
+                assert!((f64::from(found.cosine) - cosine).abs() < 0.01, "{i}: {} for {cosine}", found.cosine);
+            }
+            let power = |s: f32, w: f32| f64::from(w) * f64::from(s.min(1.0)).powi(6);
+            let total: f64 = 1.0 + found.iter().map(|f| power(f.cosine, weights[f.example as usize])).sum::<f64>();
+            neighbors.vote(&found, &mut broad, &mut nearest);
+            for label in 0..c {
+                let of: f64 = found
+                    .iter()
+                    .filter(|f| f.example % c == label)
+                    .map(|f| power(f.cosine, weights[f.example as usize]))
+                    .sum();
+                assert!((f64::from(broad.of(label)) - of / total).abs() < 1e-5);
+            }
+            let votes: f32 = (0..c).map(|l| nearest.of(l)).sum();
+            assert!((votes - found[0].cosine.min(1.0)).abs() < 1e-5);
+            let label = found[0].example % c;
+            let shares = neighbors.shares(&found, label, ids, values.unwrap());
+            let sum = |at: usize| shares.iter().map(|share| share[at]).sum::<f32>();
+            assert!((sum(0) - broad.of(label)).abs() < 1e-4 && (sum(1) - nearest.of(label)).abs() < 1e-4);
+            broad.clear();
+            nearest.clear();
+        }
+    }
+
+    #[test]
+    fn an_example_without_features_has_no_neighbors() {
+        let x = rows(10, 6);
+        let mut y = Csr::new(true);
+        (0..10).for_each(|_| y.end_row());
+        let data = RankerData { x: x.view(), y: y.view(), weights: None, d: 6, c: 1 };
+        assert!(Neighbors::new(data).search(&[], &[], &mut SparseSums::new(10), |_| true).is_empty());
+    }
+}

@@ -1,0 +1,133 @@
+//! [`SparseSums`]: sums with a place for every column, of which few are touched.
+
+use super::FeatureMatrix;
+use crate::linalg::kernels::dots::Number;
+
+/// Scores whose largest stands for them while the best of all are looked for, at most.
+const BLOCK: usize = 64;
+
+/// Sums with a place for every label, or every example.
+#[derive(Debug)]
+pub(crate) struct SparseSums {
+    sums: Vec<f32>,
+    /// Columns whose sum may not be 0; some of them twice.
+    touched: Vec<u32>,
+}
+
+impl SparseSums {
+    pub fn new(columns: usize) -> SparseSums {
+        SparseSums { sums: vec![0.0; columns], touched: Vec::new() }
+    }
+
+    /// Adds the product of an example, given by its features and their values, with a matrix.
+    pub fn add(&mut self, matrix: &FeatureMatrix, ids: &[u32], values: &[f32]) {
+        for (feature, value) in ids.iter().zip(values) {
+            self.add_feature(matrix, *feature, *value, |_| true);
+        }
+    }
+
+    /// Adds a multiple of the row of a feature, in the columns that `keep` lets pass. Returns the largest sum that came about.
+    #[inline(always)]
+    pub fn add_feature(&mut self, matrix: &FeatureMatrix, feature: u32, value: f32, keep: impl Fn(u32) -> bool) -> f32 {
+        let places = matrix.places(feature as usize);
+        let mut largest = 0f32;
+        for (column, weight) in matrix.columns[places.clone()].iter().zip(&matrix.weights[places]) {
+            if keep(*column) {
+                largest = largest.max(self.add_to(*column, value * weight.widen()));
+            }
+        }
+        largest
+    }
+
+    /// Adds to one sum, and returns it.
+    #[inline(always)]
+    pub fn add_to(&mut self, column: u32, value: f32) -> f32 {
+        let sum = &mut self.sums[column as usize];
+        if *sum == 0.0 {
+            self.touched.push(column);
+        }
+        *sum += value;
+        *sum
+    }
+
+    pub fn of(&self, column: u32) -> f32 {
+        self.sums[column as usize]
+    }
+
+    /// 0 where there are no places at all.
+    pub fn of_some(&self, column: u32) -> f32 {
+        self.sums.get(column as usize).copied().unwrap_or_default()
+    }
+
+    pub fn clear(&mut self) {
+        self.touched.drain(..).for_each(|column| self.sums[column as usize] = 0.0);
+    }
+
+    /// Adds the product of an example with a matrix whose rows have a number in many columns. Only
+    /// [`take_largest_of_all`](SparseSums::take_largest_of_all) finds these sums.
+    pub fn add_everywhere(&mut self, matrix: &FeatureMatrix, ids: &[u32], values: &[f32]) {
+        for (feature, value) in ids.iter().zip(values) {
+            let places = matrix.places(*feature as usize);
+            for (column, weight) in matrix.columns[places.clone()].iter().zip(&matrix.weights[places]) {
+                self.sums[*column as usize] += value * weight.widen();
+            }
+        }
+    }
+
+    /// Takes all sums out, and returns the `most` largest of columns that `keep` lets pass, in any order.
+    pub fn take_largest_of_all(&mut self, most: usize, keep: impl Fn(u32) -> bool) -> Vec<(u32, f32)> {
+        (0u32..).zip(&mut self.sums).filter(|(column, _)| !keep(*column)).for_each(|(_, sum)| *sum = 0.0);
+        let mut list = largest_scores(&self.sums, most);
+        list.retain(|(_, sum)| *sum > 0.0);
+        self.sums.fill(0.0);
+        list
+    }
+
+    /// Takes all sums out, and returns the `most` largest of those that are at least `least`, in any order.
+    pub fn take_largest(&mut self, most: usize, least: f32) -> Vec<(u32, f32)> {
+        let mut list = Vec::new();
+        for column in self.touched.drain(..) {
+            // A column that is there twice is taken once: its sum is 0 the second time.
+            let sum = std::mem::take(&mut self.sums[column as usize]);
+            if sum >= least && sum > 0.0 {
+                list.push((column, sum));
+            }
+        }
+        keep_largest(&mut list, most);
+        list
+    }
+
+    /// The `most` largest sums above 0 of columns that `keep` lets pass, in any order. A column whose sum came back to 0 on
+    /// the way may be there twice.
+    pub fn largest(&self, most: usize, keep: impl Fn(u32) -> bool) -> Vec<(u32, f32)> {
+        let sums = self.touched.iter().map(|column| (*column, self.sums[*column as usize]));
+        let mut list: Vec<(u32, f32)> = sums.filter(|(column, sum)| *sum > 0.0 && keep(*column)).collect();
+        keep_largest(&mut list, most);
+        list
+    }
+}
+
+/// The `most` largest scores, in any order; of equals the lower column.
+pub(super) fn largest_scores(scores: &[f32], most: usize) -> Vec<(u32, f32)> {
+    // The least of the `most` largest block maxima is a bar that the `most` largest scores reach.
+    let block = (scores.len() / most.max(1)).clamp(1, BLOCK);
+    let mut maxima: Vec<f32> =
+        scores.chunks(block).map(|chunk| chunk.iter().copied().fold(f32::NEG_INFINITY, f32::max)).collect();
+    let bar = match maxima.len() > most {
+        true => *maxima.select_nth_unstable_by(most - 1, |a, b| b.total_cmp(a)).1,
+        false => f32::NEG_INFINITY,
+    };
+    // What is no number is kept, so that numbers that overflow lose no column.
+    let high = scores.iter().enumerate().filter(|(_, score)| score.is_nan() || **score >= bar);
+    let mut list: Vec<(u32, f32)> = high.map(|(column, score)| (column as u32, *score)).collect();
+    keep_largest(&mut list, most);
+    list
+}
+
+/// Keeps the `most` largest numbers, in any order; of equals those of the lower column.
+fn keep_largest(list: &mut Vec<(u32, f32)>, most: usize) {
+    if list.len() > most {
+        list.select_nth_unstable_by(most, |a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        list.truncate(most);
+    }
+}
