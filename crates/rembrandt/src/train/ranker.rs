@@ -25,10 +25,9 @@ use crate::{Embedding, Error, Rembrandt, Result, Run};
 
 /// Dimensions of the embedding: with its oversampling two panels of columns.
 const K: usize = 108;
-/// Candidates by words and by the embedding, and of each so many for a label that a mean example has.
+/// Candidates by words and by the embedding.
 const BY_WORDS: usize = 150;
 const BY_EMBEDDING: usize = 100;
-const FOR_A_LABEL: usize = 20;
 /// Candidates of all examples together, at most, and of one example, at least.
 const PAIRS: u64 = 150_000_000;
 const FEWEST: usize = 20;
@@ -130,14 +129,11 @@ impl RankerParams {
     }
 
     /// How many candidates are proposed for an example.
-    fn proposals(&self, data: &Dataset) -> Proposals {
-        let shape = data.shape();
-        let of_all = (FOR_A_LABEL as u64 * data.nnz(Side::Y) / shape.n.max(1) as u64) as usize;
+    fn proposals(&self, shape: Shape) -> Proposals {
         let most = ((PAIRS / shape.n.max(1) as u64) as usize).max(FEWEST);
         let k = self.embedder(shape).k;
         let scan = shape.n as f64 * shape.c as f64 * k as f64 <= SCAN;
-        let (words, embedding) =
-            if scan { (BY_WORDS.max(of_all), BY_EMBEDDING.max(of_all)) } else { (BY_WORDS.max(of_all), 0) };
+        let (words, embedding) = if scan { (BY_WORDS, BY_EMBEDDING) } else { (BY_WORDS, 0) };
         Proposals { by_words: words.min(most) as u32, by_embedding: embedding.min(most) as u32 }
     }
 
@@ -147,7 +143,7 @@ impl RankerParams {
         let embedding = self.embedder(data.shape());
         let k = embedding.k as u64;
         let (n, d, c, nnz) = (n as u64, d as u64, c as u64, data.nnz(Side::X));
-        let Proposals { by_words, by_embedding } = self.proposals(data);
+        let Proposals { by_words, by_embedding } = self.proposals(data.shape());
         let candidates = n * u64::from(by_words + by_embedding).min(c);
         // The features by rows and by columns while associations are added up; candidates by rows and by labels after.
         let neighbors = Neighbors::bytes(n, nnz, data.nnz(Side::Y));
@@ -180,7 +176,7 @@ impl RankerParams {
         };
         let examples = RankedExamples { y: y.view(), weights: weights.as_deref(), d: shape.d, c: shape.c };
         let fit = RankerFit {
-            proposals: self.proposals(data),
+            proposals: self.proposals(data.shape()),
             cost: self.cost,
             loss,
             held_out: &held_out,
