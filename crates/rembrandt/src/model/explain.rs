@@ -162,7 +162,9 @@ impl Model {
         let views = ranker.views(x, &h, self.labels(), Scope::Labels(&[id]), &mut ranker.memory())[0][0].1;
         let [constant, shares @ ..] = ranker.combination.shares(&views);
         let [one_vs_rest, association, embedding, name, log_count, neighbors, nearest] = shares;
-        let told = Views::NAMES.into_iter().zip(shares).collect();
+        // Without neighbors the last two are silent.
+        let views_told = if ranker.neighbors.is_some() { shares.len() } else { Views::FREQUENCY + 1 };
+        let told = Views::NAMES.into_iter().zip(shares).take(views_told).collect();
         let dot = |row: &[f32]| row.iter().zip(&*e).map(|(p, e)| f64::from(*p) * f64::from(*e)).sum::<f64>();
         // The share of a view for each unit of its sum over the features.
         let unit = |share: f64, sum: f32| if sum == 0.0 { 0.0 } else { share / f64::from(sum) };

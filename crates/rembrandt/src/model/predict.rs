@@ -35,7 +35,7 @@ pub enum Threshold {
     Stored,
 }
 
-/// What to predict.
+/// How many labels are predicted, from which probability on, and which.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PredictOptions {
     /// Labels for each example at most.
@@ -160,7 +160,7 @@ pub struct Predictor<'m> {
     added: Vec<u32>,
     top: usize,
     threshold: Option<Threshold>,
-    /// What an example without known features gets.
+    /// The labels of an example without known features: the most frequent ones.
     prior: Vec<(u32, f32)>,
     /// Memory that trees need for a search, of as many threads as have asked at a time.
     memories: Mutex<Vec<TreeMemory>>,

@@ -46,7 +46,7 @@ pub(crate) struct ScoreParts<'a> {
 #[derive(Debug)]
 pub(crate) struct Scorer<'a> {
     parts: ScoreParts<'a>,
-    /// What the inputs of the head are multiplied with.
+    /// The factors of the inputs of the head.
     weights: Cow<'a, Table>,
     /// E, where a multiple of the least-squares score is added to the head's, and the multiple.
     least_squares: Option<(f32, Cow<'a, Table>)>,
@@ -278,7 +278,7 @@ impl<'a> Scorer<'a> {
         self.ids.as_ref().map_or(at as u32, |ids| ids[at])
     }
 
-    /// What the weights are multiplied with: h, (h, 1) or (random features of h, 1).
+    /// The factors of the weights: h, (h, 1) or (random features of h, 1).
     pub fn inputs(&self, h: &Matrix) -> Matrix {
         let (rows, k) = (h.rows(), h.cols());
         let width = self.weights.cols();

@@ -17,7 +17,7 @@ use crate::metrics::{Propensities, Propensity, precision_at};
 use crate::model::contents::Contents;
 use crate::model::{Model, Preprocessing};
 use crate::score::head::{Calibration, Folds, Head, Loss, add_intercept};
-use crate::score::ranker::fit::{Examples as RankedExamples, FittedRanker, HeldOutViews, RankerFit};
+use crate::score::ranker::fit::{FittedRanker, HeldOutViews, RankerFit, RankerTargets};
 use crate::score::ranker::names::name_matrix;
 use crate::score::ranker::neighbors::Neighbors;
 use crate::score::ranker::{Combination, FeatureMatrix, Proposals, Views, unit_values};
@@ -174,7 +174,7 @@ impl RankerParams {
             true => Loss::Softmax,
             false => Loss::Independent,
         };
-        let examples = RankedExamples { y: y.view(), weights: weights.as_deref(), d: shape.d, c: shape.c };
+        let examples = RankerTargets { y: y.view(), weights: weights.as_deref(), d: shape.d, c: shape.c };
         let fit = RankerFit {
             proposals: self.proposals(data.shape()),
             cost: self.cost,
@@ -204,7 +204,7 @@ impl RankerParams {
         };
         let folds = Folds { count: HELD_OUT.max(n.div_ceil(MOST_HELD_OUT)), seed: CROSS, groups: groups.as_deref() };
         let held_out: Vec<bool> = (0..n).map(|i| folds.of(i) == 0).collect();
-        // What is left must have something to learn from.
+        // The others must have something to learn from.
         let kept = data.labels()?;
         let learns = (0..n).any(|i| !held_out[i] && !kept.view().row(i).0.is_empty());
         Ok(if learns { held_out } else { vec![false; n] })

@@ -17,7 +17,7 @@ fn shares_add_up_to_the_prediction() {
                     let why = model.explain(one.view(), label as usize).unwrap();
                     assert_eq!((why.label, why.probability), (label as usize, p), "{kind}");
                     assert_eq!(why.exact, !["random-features", "pursuit"].contains(&kind));
-                    assert_eq!(why.views.len(), if kind.starts_with("ranker") { 5 } else { 0 }, "{kind}");
+                    assert_eq!(why.views.len(), if kind.starts_with("ranker") { 7 } else { 0 }, "{kind}");
                     let sum = why.base + why.into_iter().map(|c| c.log_odds).sum::<f64>();
                     assert!((sum - why.log_odds).abs() < 1e-9);
                     let mut named: Vec<usize> = why.contributions.iter().map(|c| c.feature as usize).collect();

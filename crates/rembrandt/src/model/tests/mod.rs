@@ -50,7 +50,7 @@ pub const KINDS: [&str; 8] = [
 /// 40 examples of 30 features and `c` labels, of different weights.
 fn neighbors(c: usize) -> Neighbors {
     let list = |f: usize| {
-        let examples = (0..40u32).filter(|e| (f * 3 + *e as usize * 7) % 4 == 0);
+        let examples = (0..40u32).filter(|e| (f * 3 + *e as usize * 7).is_multiple_of(4));
         examples.map(|e| (e, bf16::from_f32(0.2 + (f % 5) as f32 / 10.0))).collect()
     };
     Neighbors {

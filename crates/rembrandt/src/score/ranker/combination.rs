@@ -59,7 +59,7 @@ const RIDGE: f64 = 1.0;
 /// Rows of one task.
 const GRAIN: usize = 64;
 
-/// What several scorers say of a label and an example.
+/// The scores of a label for an example, by all views.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Views {
     /// wₗ·x.
@@ -184,7 +184,7 @@ impl Combination {
         self.weights.iter().all(|w| w.is_finite())
     }
 
-    /// What the constant, and then each view, adds to the log-odds. A product of two views counts half for each, which is
+    /// The share of the constant, and then of each view, in the log-odds. A product of two views counts half for each, which is
     /// the Shapley value of a view.
     pub fn shares(&self, views: &Views) -> [f64; 1 + VIEWS] {
         let mut shares = [0.0; 1 + VIEWS];

@@ -19,12 +19,12 @@ pub(crate) struct FeatureMatrix {
     pub starts: Buffer<u64>,
     /// The columns of each feature, ascending: labels or examples.
     pub columns: Buffer<u32>,
-    /// What it says of each: the bits of a bfloat16.
+    /// The number of each pair.
     pub weights: Buffer<bf16>,
 }
 
 impl FeatureMatrix {
-    /// What is wrong with a matrix from a file, for `d` features and `c` columns.
+    /// Checks a matrix from a file, for `d` features and `c` columns.
     pub fn check(&self, d: usize, c: usize) -> Result<(), &'static str> {
         let ends = (self.starts.first(), self.starts.last());
         if self.starts.len() != d + 1 || ends != (Some(&0), Some(&(self.columns.len() as u64))) {

@@ -66,14 +66,14 @@ pub(crate) struct RankerData<'a> {
 
 /// The same but for the features.
 #[derive(Clone, Copy)]
-pub(crate) struct Examples<'a> {
+pub(crate) struct RankerTargets<'a> {
     pub y: CsrRef<'a>,
     pub weights: Option<&'a [f32]>,
     pub d: usize,
     pub c: usize,
 }
 
-impl<'a> Examples<'a> {
+impl<'a> RankerTargets<'a> {
     fn with<'b>(&self, x: CsrRef<'b>) -> RankerData<'b>
     where
         'a: 'b,
@@ -122,7 +122,7 @@ pub(crate) struct FittedRanker {
 
 impl RankerFit<'_> {
     /// Fits a ranker to all examples, with an association table of all of them in the end. Rows of `x` have length 1.
-    pub fn fit(&self, mut x: Csr, examples: Examples<'_>, run: &mut Run<'_>) -> Result<FittedRanker> {
+    pub fn fit(&self, mut x: Csr, examples: RankerTargets<'_>, run: &mut Run<'_>) -> Result<FittedRanker> {
         run.begin(2 * x.rows() as u64);
         let data = examples.with(x.view());
         let kept = association_table(data, |i| !self.held_out[i]);
@@ -314,14 +314,14 @@ struct Problem<'a> {
 /// Features of a label, ascending, with their weights.
 type WeightList = Vec<(u32, f32)>;
 
-/// What was fitted for one label.
+/// The scorer of a label.
 struct LabelFit {
     weights: WeightList,
     /// Scores of the held-out examples that have it as a candidate.
     scores: Vec<f32>,
 }
 
-/// What was fitted for some labels, as it is kept: ends of the lists, features, weights, and all scores.
+/// The scorers of some labels, as a checkpoint keeps them: ends of the lists, features, weights, and all scores.
 type BlockFit = (Vec<u32>, Vec<u32>, Vec<f32>, Vec<f32>);
 
 impl<'a> Problem<'a> {

@@ -117,7 +117,7 @@ pub(super) fn largest_scores(scores: &[f32], most: usize) -> Vec<(u32, f32)> {
         true => *maxima.select_nth_unstable_by(most - 1, |a, b| b.total_cmp(a)).1,
         false => f32::NEG_INFINITY,
     };
-    // What is no number is kept, so that numbers that overflow lose no column.
+    // NaN is kept, so that numbers that overflow lose no column.
     let high = scores.iter().enumerate().filter(|(_, score)| score.is_nan() || **score >= bar);
     let mut list: Vec<(u32, f32)> = high.map(|(column, score)| (column as u32, *score)).collect();
     keep_largest(&mut list, most);
