@@ -383,7 +383,7 @@ pub(super) fn head(params: &TrainParams) -> String {
 pub(super) fn estimate(held: &HeldOut) -> String {
     let percent = |v: f64| format!("{:.1}", 100.0 * v);
     format!(
-        "P@1 {}  P@3 {}  P@5 {}  on {} that had no part in the fit",
+        "P@1 {}  P@3 {}  P@5 {}  on {} held out",
         percent(held.p1),
         percent(held.p3),
         percent(held.p5),

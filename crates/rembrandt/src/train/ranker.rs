@@ -28,7 +28,7 @@ const K: usize = 108;
 /// Candidates by words and by the embedding.
 const BY_WORDS: usize = 150;
 const BY_EMBEDDING: usize = 100;
-/// Candidates of all examples together, at most, and of one example, at least.
+/// Candidates of all examples together by one source, at most, and of one example, at least.
 const PAIRS: u64 = 150_000_000;
 const FEWEST: usize = 20;
 /// The embedding proposes where a scan of all labels for all examples takes no more multiplications than this.
@@ -117,6 +117,15 @@ impl RankerParams {
             let reason = "more than 4,294,967,295 values cannot be ranked by words: train one of the heads, which read \
                           data piece by piece";
             return Err(Error::Data(reason.into()));
+        }
+        let Proposals { by_words, by_embedding } = self.proposals(shape);
+        if shape.n as u64 * u64::from(by_words + by_embedding + 20) > u64::from(u32::MAX) {
+            let reason = "more than 4,294,967,295 candidates of all examples: train one of the heads, which read data \
+                          piece by piece";
+            return Err(Error::Data(reason.into()));
+        }
+        if data.weights()?.is_some_and(|weights| weights.iter().all(|weight| *weight == 0.0)) {
+            return Err(Error::Data("every example has weight 0: there is nothing to learn from".into()));
         }
         Ok(())
     }
@@ -332,11 +341,13 @@ impl Judge<'_> {
         for (i, candidates) in self.views.rows.iter().zip(&self.views.candidates) {
             let scores: Vec<f32> = candidates.iter().map(|(_, views)| combination.score(views)).collect();
             let mut best = TopK::new(thresholds::CANDIDATES);
-            let partition: f64 = 1.0 + scores.iter().map(|s| f64::from(*s).exp()).sum::<f64>();
+            let largest = scores.iter().copied().fold(0f32, f32::max);
+            let exp = |score: f32| f64::from(score - largest).exp();
+            let partition: f64 = exp(0.0) + scores.iter().map(|s| exp(*s)).sum::<f64>();
             for ((label, _), score) in candidates.iter().zip(&scores) {
                 let p = match loss {
                     Loss::Independent => 1.0 / (1.0 + f64::from(-score).exp()),
-                    Loss::Softmax => f64::from(*score).exp() / partition,
+                    Loss::Softmax => exp(*score) / partition,
                 };
                 best.offer(*label, p as f32);
             }

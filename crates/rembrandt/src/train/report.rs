@@ -16,7 +16,8 @@ pub struct TrainReport {
     pub head: Option<LogisticReport>,
 }
 
-/// Quality on examples that had no part in the fit.
+/// Quality on examples that were held out: the scorers and the head did not see them. Calibration, and the few weights of a
+/// combination, were fitted to them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HeldOut {
     /// Number of these examples.

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::score::head::Loss;
 
 const VIEWS: usize = 7;
+
 /// A term of the polynomial: a constant, a view, or the product of two.
 #[derive(Clone, Copy)]
 enum Term {
@@ -62,19 +63,19 @@ const GRAIN: usize = 64;
 /// The scores of a label for an example, by all views.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Views {
-    /// wₗ·x.
+    /// wₗ·x′.
     pub one_vs_rest: f32,
     /// (x·T)ₗ.
     pub association: f32,
     /// eₗ·h(x).
     pub embedding: f32,
-    /// x·nₗ, the cosine with the words of the label's own name.
+    /// x·mₗ, the cosine with the words of the label's own name.
     pub name: f32,
     /// ln (1 + nₗ).
     pub log_count: f32,
-    /// Votes of the nearest examples, broad and sharp.
+    /// Votes of the hundred nearest examples.
     pub neighbors: f32,
-    /// Votes of the few nearest.
+    /// Votes of the ten nearest.
     pub nearest: f32,
 }
 

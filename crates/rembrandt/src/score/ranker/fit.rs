@@ -127,7 +127,7 @@ impl RankerFit<'_> {
         let data = examples.with(x.view());
         let kept = association_table(data, |i| !self.held_out[i]);
         let neighbors = Neighbors::new(data);
-        let negatives = self.negatives(data, &kept, &neighbors, run)?;
+        let negatives = self.negatives(data, &kept, neighbors.as_ref(), run)?;
         drop(kept);
         let associations = association_table(data, |_| true);
         damp_rows(&mut x);
@@ -147,9 +147,11 @@ impl RankerFit<'_> {
             let combination = Combination::fit(&held_out.with_truth(problem.data), self.loss, votes);
             (combination, held_out)
         };
-        let (with, without) = (combine(true), combine(false));
-        let votes = gains((&with.0, &with.1), (&without.0, &without.1), problem.data);
-        let (combination, held_out) = if votes { with } else { without };
+        let without = combine(false);
+        let with = neighbors.is_some().then(|| combine(true));
+        let with = with.filter(|with| gains((&with.0, &with.1), (&without.0, &without.1), problem.data));
+        let votes = with.is_some();
+        let (combination, held_out) = with.unwrap_or(without);
         let recall = held_out.recall(problem.data);
         let ranker = Ranker {
             proposals: self.proposals,
@@ -157,7 +159,7 @@ impl RankerFit<'_> {
             associations,
             one_vs_rest,
             names: self.names.clone(),
-            neighbors: votes.then_some(neighbors),
+            neighbors: neighbors.filter(|_| votes),
             log_counts,
             offsets: Vec::new(),
         };
@@ -169,13 +171,13 @@ impl RankerFit<'_> {
         &self,
         data: RankerData<'_>,
         associations: &FeatureMatrix,
-        neighbors: &Neighbors,
+        neighbors: Option<&Neighbors>,
         run: &mut Run<'_>,
     ) -> Result<Negatives> {
         let RankerFit { proposals, names, labels, held_out, .. } = *self;
         let proposer =
             Proposer { proposals, associations, names, labels, count: data.c, neighbors: None, held_out: None };
-        let voting = Proposer { neighbors: Some(neighbors), held_out: Some(held_out), ..proposer };
+        let voting = Proposer { neighbors, held_out: Some(held_out), ..proposer };
         let (n, k) = (data.x.rows(), self.h.cols());
         let mut negatives = Csr::new(true);
         let (mut rows, mut held) = (Vec::new(), Vec::new());
@@ -186,7 +188,7 @@ impl RankerFit<'_> {
                 .collect::<Vec<usize>>()
                 .into_par_iter()
                 .map_init(
-                    || RankerMemory::new(data.c, Some(neighbors)),
+                    || RankerMemory::new(data.c, neighbors),
                     |memory, from| {
                         let strip = from..block.end.min(from + STRIP);
                         let mut propose = |rows: Range<usize>, proposer: &Proposer<'_>| {

@@ -106,8 +106,9 @@ pub(crate) fn unit_values((ids, values): (&[u32], Option<&[f32]>), change: impl 
         None => out.resize(ids.len(), change(1.0)),
     }
     let square: f64 = out.iter().map(|value| f64::from(*value).powi(2)).sum();
-    let scale = if square > 0.0 { (1.0 / square.sqrt()) as f32 } else { 0.0 };
-    out.iter_mut().for_each(|value| *value *= scale);
+    // In f64: one over the length of a very short row is infinite in f32.
+    let scale = if square > 0.0 { 1.0 / square.sqrt() } else { 0.0 };
+    out.iter_mut().for_each(|value| *value = (f64::from(*value) * scale) as f32);
 }
 
 impl Ranker {

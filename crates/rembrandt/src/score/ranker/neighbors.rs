@@ -31,11 +31,10 @@ const REST: f32 = 0.5;
 const DENSE: f64 = 0.01;
 /// An example whose cosine, as far as it was searched, is less than this part of the largest would count a 64th or less.
 const FAR: f32 = 0.5;
-/// The power of a cosine in a broad vote.
-const POWER: i32 = 6;
-/// The power of a ratio of distances, and what is added to these, so that equal examples are not infinitely near.
-const RATIO_POWER: i32 = 4;
+/// Added to distances, so that equal examples are not infinitely near.
 const NEAR: f32 = 0.01;
+/// Examples that a search may come across on average; where it would be more neighbors do not vote.
+const MOST_SEEN: f64 = 4e6;
 /// Labels with the largest votes of each kind that become candidates.
 pub(super) const BY_VOTES: usize = 20;
 
@@ -63,8 +62,15 @@ pub(crate) struct Neighbor {
 
 impl Neighbors {
     /// The examples of `data` with weights above 0, whose rows have length 1.
-    pub fn new(data: RankerData<'_>) -> Neighbors {
+    ///
+    /// Nothing where a search would come across too many of them: a feature that df of n examples have leads a random one of
+    /// these to df²/n others.
+    pub fn new(data: RankerData<'_>) -> Option<Neighbors> {
         let columns = Columns::new(data.x, data.d);
+        let seen: f64 = (0..data.d).map(|f| (columns.rows(f).len() as f64).powi(2)).sum();
+        if seen > MOST_SEEN * data.x.rows() as f64 {
+            return None;
+        }
         let list = |f: usize| {
             let weighted = columns.entries(f).filter(|(i, _)| data.weight(*i) > 0.0);
             weighted.map(|(i, value)| (i as u32, narrow(value))).collect::<Vec<(u32, bf16)>>()
@@ -76,7 +82,7 @@ impl Neighbors {
             starts.push(labels.len() as u64);
         }
         let weights = data.weights.map_or_else(Vec::new, <[f32]>::to_vec);
-        Neighbors { examples, starts: starts.into(), labels: labels.into(), weights: weights.into() }
+        Some(Neighbors { examples, starts: starts.into(), labels: labels.into(), weights: weights.into() })
     }
 
     /// Number of examples.
@@ -130,14 +136,13 @@ impl Neighbors {
             sums.add_everywhere(&self.examples, ids, values);
             sums.take_largest_of_all(BROAD, &keep)
         } else {
-            let mut largest = 0f32;
             while used < order.len() && rest > REST * REST {
                 let value = values[order[used]];
-                largest = largest.max(sums.add_feature(&self.examples, ids[order[used]], value, &keep));
+                sums.add_feature(&self.examples, ids[order[used]], value, &keep);
                 rest -= value * value;
                 used += 1;
             }
-            sums.take_largest(BROAD, FAR * largest)
+            sums.take_largest(BROAD, FAR)
         };
         for (example, cosine) in &mut found {
             for at in &order[used..] {
@@ -151,13 +156,15 @@ impl Neighbors {
 
     /// How much each of some neighbors counts.
     fn weigh(&self, found: &[(u32, f32)]) -> Vec<Neighbor> {
+        // Products and no powers: those may round otherwise on another machine.
+        let square = |v: f32| v * v;
         // Rounded lengths may make a cosine a little larger than 1.
         let cosine = |cosine: f32| cosine.min(1.0);
         let weight = |example: u32| self.weights.get(example as usize).copied().unwrap_or(1.0);
         let first = found.first().map_or(0.0, |(_, first)| cosine(*first));
-        let broad = |(example, s): &(u32, f32)| weight(*example) * cosine(*s).powi(POWER);
+        let broad = |(example, s): &(u32, f32)| weight(*example) * square(cosine(*s) * square(cosine(*s)));
         let nearest = |(example, s): &(u32, f32)| {
-            weight(*example) * ((1.0 + NEAR - first) / (1.0 + NEAR - cosine(*s))).powi(RATIO_POWER)
+            weight(*example) * square(square((1.0 + NEAR - first) / (1.0 + NEAR - cosine(*s))))
         };
         let all = 1.0 + found.iter().map(broad).sum::<f32>();
         let near = found.iter().take(NEAREST).map(nearest).sum::<f32>();
@@ -239,7 +246,7 @@ mod tests {
         }
         let weights: Vec<f32> = (0..n).map(|i| [1.0, 0.5, 2.0, 0.0][i % 4]).collect();
         let data = RankerData { x: x.view(), y: y.view(), weights: Some(&weights), d, c: c as usize };
-        let neighbors = Neighbors::new(data);
+        let neighbors = Neighbors::new(data).unwrap();
         neighbors.check(d, c as usize).unwrap();
         assert_eq!(neighbors.is_dense(), d == 24);
         let mut with_neighbors = 0;
@@ -298,6 +305,6 @@ mod tests {
         let mut y = Csr::new(true);
         (0..10).for_each(|_| y.end_row());
         let data = RankerData { x: x.view(), y: y.view(), weights: None, d: 6, c: 1 };
-        assert!(Neighbors::new(data).search(&[], &[], &mut SparseSums::new(10), |_| true).is_empty());
+        assert!(Neighbors::new(data).unwrap().search(&[], &[], &mut SparseSums::new(10), |_| true).is_empty());
     }
 }

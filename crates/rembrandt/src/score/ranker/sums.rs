@@ -26,28 +26,24 @@ impl SparseSums {
         }
     }
 
-    /// Adds a multiple of the row of a feature, in the columns that `keep` lets pass. Returns the largest sum that came about.
+    /// Adds a multiple of the row of a feature, in the columns that `keep` lets pass.
     #[inline(always)]
-    pub fn add_feature(&mut self, matrix: &FeatureMatrix, feature: u32, value: f32, keep: impl Fn(u32) -> bool) -> f32 {
+    pub fn add_feature(&mut self, matrix: &FeatureMatrix, feature: u32, value: f32, keep: impl Fn(u32) -> bool) {
         let places = matrix.places(feature as usize);
-        let mut largest = 0f32;
         for (column, weight) in matrix.columns[places.clone()].iter().zip(&matrix.weights[places]) {
             if keep(*column) {
-                largest = largest.max(self.add_to(*column, value * weight.widen()));
+                self.add_to(*column, value * weight.widen());
             }
         }
-        largest
     }
 
-    /// Adds to one sum, and returns it.
     #[inline(always)]
-    pub fn add_to(&mut self, column: u32, value: f32) -> f32 {
+    pub fn add_to(&mut self, column: u32, value: f32) {
         let sum = &mut self.sums[column as usize];
         if *sum == 0.0 {
             self.touched.push(column);
         }
         *sum += value;
-        *sum
     }
 
     pub fn of(&self, column: u32) -> f32 {
@@ -83,16 +79,18 @@ impl SparseSums {
         list
     }
 
-    /// Takes all sums out, and returns the `most` largest of those that are at least `least`, in any order.
-    pub fn take_largest(&mut self, most: usize, least: f32) -> Vec<(u32, f32)> {
-        let mut list = Vec::new();
+    /// Takes all sums out, and returns the `most` largest of those that are at least `part` of the largest, in any order.
+    pub fn take_largest(&mut self, most: usize, part: f32) -> Vec<(u32, f32)> {
+        let (mut list, mut largest) = (Vec::new(), 0f32);
         for column in self.touched.drain(..) {
             // A column that is there twice is taken once: its sum is 0 the second time.
             let sum = std::mem::take(&mut self.sums[column as usize]);
-            if sum >= least && sum > 0.0 {
+            if sum > 0.0 && sum >= part * largest {
+                largest = largest.max(sum);
                 list.push((column, sum));
             }
         }
+        list.retain(|(_, sum)| *sum >= part * largest);
         keep_largest(&mut list, most);
         list
     }
