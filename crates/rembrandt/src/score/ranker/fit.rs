@@ -22,7 +22,6 @@ use crate::linalg::csr::{Columns, Csr, CsrRef};
 use crate::linalg::matrix::Matrix;
 use crate::linalg::table::Table;
 use crate::linalg::topk::TopK;
-use crate::metrics::precision_at;
 use crate::score::head::{Loss, STRIP};
 use crate::{Result, Run};
 
@@ -249,7 +248,8 @@ impl HeldOutViews {
             candidates.iter().for_each(|(label, views)| best.offer(*label, combination.score(views)));
             let ranked: Vec<u32> = best.into_ranked().map(|(label, _)| label).collect();
             let truth = data.y.row(*i as usize).0;
-            [1, 3, 5].into_iter().map(|k| precision_at(truth, &ranked, k)).sum::<f64>() / 3.0
+            let hits = |k: usize| ranked.iter().take(k).filter(|label| truth.binary_search(label).is_ok()).count();
+            [1, 3, 5].into_iter().map(|k| hits(k) as f64 / k as f64).sum::<f64>() / 3.0
         };
         self.rows.iter().zip(&self.candidates).map(of).collect()
     }
