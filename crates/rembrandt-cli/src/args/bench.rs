@@ -14,10 +14,10 @@ use super::{InputArgs, ReadArgs};
 #[derive(Subcommand)]
 pub enum BenchCommand {
     /// Find the same embedding with the paper's procedure and with the few-pass solver, side by side
-    SolverBench(SolversArgs),
+    Solvers(SolversArgs),
     /// Double the examples, the features and labels on them, the dimensions and the labels of made-up data, one after the
     /// other, and see what becomes of the time for an embedding
-    ScalingBench(ScalingArgs),
+    Scaling(ScalingArgs),
     /// Predict with all labels scored and with those that the model proposes, side by side, on one thread
     Predict(PredictBenchArgs),
 }

@@ -38,8 +38,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::Neighbors(args) => neighbors::run(args),
         Command::Compare(args) => compare::run(args, arguments.threads),
         Command::Generate(args) => generate::run(args),
-        Command::Bench(BenchCommand::SolverBench(args)) => bench::solvers(args),
-        Command::Bench(BenchCommand::ScalingBench(args)) => bench::scaling(args),
+        Command::Bench(BenchCommand::Solvers(args)) => bench::solvers(args),
+        Command::Bench(BenchCommand::Scaling(args)) => bench::scaling(args),
         Command::Bench(BenchCommand::Predict(args)) => bench::predict(args),
         Command::Reproduce(args) => reproduce::run(args),
     };
