@@ -17,6 +17,7 @@ use crate::metrics::{Propensities, Propensity, precision_at};
 use crate::model::contents::Contents;
 use crate::model::{Model, Preprocessing};
 use crate::score::head::{Calibration, Folds, Head, Loss, add_intercept};
+use crate::score::ranker::candidates::BY_NAMES;
 use crate::score::ranker::fit::{FittedRanker, HeldOutViews, RankerFit, RankerTargets};
 use crate::score::ranker::names::name_matrix;
 use crate::score::ranker::neighbors::Neighbors;
@@ -119,7 +120,7 @@ impl RankerParams {
             return Err(Error::Data(reason.into()));
         }
         let Proposals { by_words, by_embedding } = self.proposals(shape);
-        if shape.n as u64 * u64::from(by_words + by_embedding + 20) > u64::from(u32::MAX) {
+        if shape.n as u64 * (u64::from(by_words + by_embedding) + BY_NAMES as u64) > u64::from(u32::MAX) {
             let reason = "more than 4,294,967,295 candidates of all examples: train one of the heads, which read data \
                           piece by piece";
             return Err(Error::Data(reason.into()));

@@ -8,7 +8,7 @@ use crate::linalg::matrix::Matrix;
 use crate::linalg::table::Table;
 
 /// Candidates whose names have words of the example, at most.
-const BY_NAMES: usize = 20;
+pub(crate) const BY_NAMES: usize = 20;
 
 /// A label that an example could have, with the views that proposed it.
 #[derive(Clone, Copy, Debug, PartialEq)]
