@@ -81,7 +81,7 @@ impl Typed {
     /// Whether it means something to some methods only.
     fn is_special(&self) -> bool {
         let headings = ["Head", "Algorithm", "Trees"];
-        self.name == "compact" || self.heading.as_ref().is_some_and(|heading| headings.contains(&heading.as_str()))
+        self.heading.as_ref().is_some_and(|heading| headings.contains(&heading.as_str()))
     }
 }
 

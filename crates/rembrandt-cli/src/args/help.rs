@@ -5,7 +5,7 @@ use clap::{Arg, Command};
 use super::method::{self, METHODS, MethodChoice};
 
 /// Options of `train` that `-h` shows; `--help` shows all.
-const SHORT: [&str; 16] = [
+const SHORT: [&str; 15] = [
     "train",
     "output",
     "text",
@@ -19,7 +19,6 @@ const SHORT: [&str; 16] = [
     "label_separator",
     "input_format",
     "label_names",
-    "compact",
     "resume",
     "json",
 ];

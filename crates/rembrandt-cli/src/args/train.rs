@@ -37,8 +37,9 @@ pub struct TrainArgs {
     /// Raw text in, names out: the words of the text become features, by rules that are kept in the model
     #[arg(long)]
     pub text: bool,
-    /// Store the large matrices in half the space (bfloat16), at the price of two or three digits
-    #[arg(long)]
+    /// Store the large matrices in half the space (bfloat16), at the price of two or three digits; without a head they
+    /// are stored so in any case
+    #[arg(long, help_heading = "Head")]
     pub compact: bool,
     /// Keep checkpoints in FILE.partial and go on from those that are there: the same command again, after a kill,
     /// loses little (a panel of columns, a block of labels, a few steps of a head, a tree of fastxml) and writes the same
@@ -167,8 +168,8 @@ impl TrainArgs {
 
     /// The first option that the default training has no use for.
     fn useless_without_head(&self) -> Option<(&'static str, String)> {
-        let weights = [("label_weights", self.head.label_weights.is_some())];
-        let given = self.head.for_heads().into_iter().chain(weights).find(|(_, given)| *given)?;
+        let others = [("label_weights", self.head.label_weights.is_some()), ("compact", self.compact)];
+        let given = self.head.for_heads().into_iter().chain(others).find(|(_, given)| *given)?;
         Some((given.0, "is for a head: add one, such as --head ilr, or leave it out".to_owned()))
     }
 

@@ -148,7 +148,6 @@ fn train_ranker(task: Task<'_>, display: &mut Display) -> anyhow::Result<MethodS
     display.clear();
     let (model, resume) = resume.check(trained, display)?;
     let report = RankerReport::deserialize(model.report())?;
-    let model = if args.compact { model.compact() } else { model };
     model.save(&args.output)?;
     resume.finish(display);
     let Value::Object(json) = json!({
@@ -329,13 +328,13 @@ fn rows_of(params: &TrainParams, report: &TrainReport) -> Vec<(&'static str, Str
 
 /// The ranker and how good it is, in a few lines.
 pub(super) fn ranker(report: &RankerReport) -> Vec<(&'static str, String)> {
-    let Proposals { by_words, by_embedding } = report.proposals;
+    let Proposals { by_words, by_embedding, shortlist } = report.proposals;
     let percent = |v: f64| format!("{:.1}", 100.0 * v);
     let mut rows = vec![
         (
             "candidates",
             format!(
-                "{by_words} by words, {by_embedding} by the embedding; {} % of the held-out labels are among them",
+                "{shortlist} of {by_words} by words and {by_embedding} by the embedding; {} % of the held-out labels are among them",
                 percent(report.recall)
             ),
         ),

@@ -184,9 +184,11 @@ fn label_weights_count() {
 
 #[test]
 fn compact_models_are_half_as_large_and_nearly_as_good() {
-    let desk = Desk::with_model();
+    let desk = Desk::with_data();
+    desk.ok("train train.txt --head ilr -o m.model -q");
     let full = desk.json("inspect m.model --json");
-    let json = desk.json("train train.txt --compact -o c.model --json");
+    let json = desk.json("train train.txt --head ilr --compact -o c.model --json");
+    assert!(desk.refused("train train.txt --compact -o c.model").contains("--compact: is for a head"));
     assert!(json["model_bytes"].as_u64() < full["bytes"].as_u64());
     assert_eq!(
         (full["precision"].as_str(), &desk.json("inspect c.model --json")["precision"]),
@@ -241,7 +243,7 @@ fn the_same_bytes_for_any_threads_from_text_and_cache() {
 #[test]
 fn inspect_tells_how_a_model_was_made() {
     let desk = Desk::with_data();
-    let train = desk.json("train train.txt -k 9 --ridge 2 --compact -o m.model --json");
+    let train = desk.json("train train.txt -k 9 --ridge 2 -o m.model --json");
     let json = desk.json("inspect m.model --json");
     assert_eq!((json["kind"].as_str(), json["verified"].as_bool()), (Some("model"), Some(true)));
     for key in ["n", "d", "c", "k"] {

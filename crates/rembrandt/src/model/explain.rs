@@ -22,7 +22,8 @@ use super::Model;
 use super::predict::PredictOptions;
 use crate::linalg::csr::{Csr, CsrRef};
 use crate::score::head::{Loss, STRIP};
-use crate::score::ranker::{FeatureMatrix, Ranker, Scope, Views, damp, unit_values};
+use crate::score::ranker::packed_matrix::PackedMatrix;
+use crate::score::ranker::{LabelViews, Ranker, Scope, damp, unit_values};
 use crate::score::scorer::Scored;
 use crate::{Error, Result};
 
@@ -58,10 +59,6 @@ pub struct Contribution {
 
 /// A base, views, and shares of features.
 type Shares = (f64, Vec<(&'static str, f64)>, Vec<Contribution>);
-
-fn weight(matrix: &FeatureMatrix, feature: usize, label: u32) -> f64 {
-    matrix.weight(feature, label).into()
-}
 
 impl<'a> IntoIterator for &'a Explanation {
     type Item = &'a Contribution;
@@ -159,12 +156,12 @@ impl Model {
     fn ranker_shares(&self, ranker: &Ranker, x: CsrRef<'_>, label: usize) -> Shares {
         let id = label as u32;
         let (h, e) = (self.project(x), self.labels().row(label));
-        let views = ranker.views(x, &h, self.labels(), Scope::Labels(&[id]), &mut ranker.memory())[0][0].1;
+        let views = ranker.views(x, &h, self.labels(), Scope::Labels(&[id]), &mut ranker.memory())[0][0].views;
         let [constant, shares @ ..] = ranker.combination.shares(&views);
-        let [one_vs_rest, association, embedding, name, log_count, neighbors, nearest] = shares;
-        // Without neighbors the last two are silent.
-        let views_told = if ranker.neighbors.is_some() { shares.len() } else { Views::FREQUENCY + 1 };
-        let told = Views::NAMES.into_iter().zip(shares).take(views_told).collect();
+        let [one_vs_rest, association, embedding, name, log_count, similar, nearest] = shares;
+        // Where no examples vote the last two are silent.
+        let views_told = if ranker.similar.is_some() { shares.len() } else { LabelViews::FREQUENCY + 1 };
+        let told = LabelViews::NAMES.into_iter().zip(shares).take(views_told).collect();
         let dot = |row: &[f32]| row.iter().zip(&*e).map(|(p, e)| f64::from(*p) * f64::from(*e)).sum::<f64>();
         // The share of a view for each unit of its sum over the features.
         let unit = |share: f64, sum: f32| if sum == 0.0 { 0.0 } else { share / f64::from(sum) };
@@ -172,14 +169,16 @@ impl Model {
         unit_values(x.row(0), |value| value, &mut plain);
         unit_values(x.row(0), damp, &mut damped);
         let votes = ranker.vote_shares(x.row(0).0, &plain, id);
+        let weight = |matrix: &PackedMatrix, row: usize, column: usize| f64::from(matrix.weight(row, column as u32));
         let share = |(at, (feature, value)): (usize, (usize, f32))| {
             let (plain, damped, [broad, near]) = (f64::from(plain[at]), f64::from(damped[at]), votes[at]);
-            let log_odds = unit(one_vs_rest, views.one_vs_rest) * damped * weight(&ranker.one_vs_rest, feature, id)
-                + unit(association, views.association) * plain * weight(&ranker.associations, feature, id)
-                + unit(name, views.name) * plain * weight(&ranker.names, feature, id)
-                + unit(neighbors, views.neighbors) * f64::from(broad)
-                + unit(nearest, views.nearest) * f64::from(near)
-                + unit(embedding, views.embedding) * f64::from(value) * dot(&self.projection().row(feature));
+            let log_odds =
+                unit(one_vs_rest, views.one_vs_rest) * damped * f64::from(ranker.one_vs_rest.weight(feature, label))
+                    + unit(association, views.association) * plain * weight(&ranker.associations, feature, label)
+                    + unit(name, views.name) * plain * weight(&ranker.names, feature, label)
+                    + unit(similar, views.similar) * f64::from(broad)
+                    + unit(nearest, views.nearest) * f64::from(near)
+                    + unit(embedding, views.embedding) * f64::from(value) * dot(&self.projection().row(feature));
             Contribution { feature: feature as u32, value, log_odds }
         };
         let intercept = unit(embedding, views.embedding) * dot(self.intercept());

@@ -13,10 +13,9 @@
 //! | `labels` | f32 or bf16 | c×k | one row per label |
 //! | `projection` | f32 or bf16 | d×k | one row per feature |
 //! | `weights` | f32 or bf16 | (c−a)×(k+1) or (c−a)×(f+1) | logistic head, if it is one; the constant last |
-//! | `association_starts`, `one_vs_rest_starts` | u64 | d+1 | the ranker, if there is one: where the labels of each feature begin |
-//! | `association_labels`, `association_weights`, … | u32, bf16 | | its association table and one-vs-rest weights, see [`ranker`](crate::score::ranker) |
-//! | `neighbor_starts` | u64 | d+1 | where the examples of each feature begin, if their votes count |
-//! | `neighbor_examples`, `neighbor_values` | u32, bf16 | | which they are, and the values of the feature |
+//! | `association_…`, `name_…`, `one_vs_rest_…` | | | the ranker, if there is one: [packed](#packed-matrices) matrices with a row for each feature; the last one may have one for each label |
+//! | `index_starts` | u64 | d+1 | where the examples of each feature begin, if similar examples vote |
+//! | `index_examples`, `index_values` | u32, bf16 | | which they are, and the values of the feature |
 //! | `example_label_starts`, `example_labels` | u64, u32 | n+1 | where the labels of each example begin, and the labels |
 //! | `example_weights` | f32 | n | weights of the examples, if they have some |
 //! | `ranker_offsets` | f32 | c−a | logarithms of inverse propensities, if rare labels are lifted |
@@ -26,10 +25,15 @@
 //! A model of trees has an embedding of no dimensions: k = 0, and all tensors that depend on it are empty.
 //!
 //! The metadata hold `format`, `format_version`, `model` (what kinds of parts there are), `params` and `report`, the
-//! last three JSON. Version 2 adds the pursuit, a head without weights, and trees; version 5 adds the ranker, which versions 3 and 4
-//! had in other forms that are read no more. All other files remain version 1, which every reader opens, also with lists, which older ones do not
-//! look at. Without random features the weights contain the share of E that the head blends in, so that a score is one
-//! inner product.
+//! last three JSON. Version 2 adds the pursuit, a head without weights, and trees; version 6 adds the ranker, which versions
+//! 3 to 5 had in other forms that are read no more. All other files remain version 1, which every reader opens. Without
+//! random features the weights contain the share of E that the head blends in, so that a score is one inner product.
+//!
+//! # Packed matrices
+//!
+//! Entries of row r are those from `…_starts[r]` (u32) on, and before `…_starts[r + 1]`. The column of an entry is the sum of
+//! `…_gaps` (u8 or u16) from the first entry of the row to this one, and its number is the product of its `…_weights` (i8)
+//! and `…_units[r]` (f32). Entries of weight 0 only lengthen a gap.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -39,12 +43,13 @@ use super::contents::{Contents, Preprocessing};
 use crate::data::featurizer::FeaturizerParams;
 use crate::linalg::table::Precision;
 use crate::score::head::{Calibration, Head};
+use crate::score::ranker::weights::LabelWeights;
 use crate::score::ranker::{Combination, Proposals, Ranker};
 use crate::tree::TreeMethod;
 
 /// Files say the oldest version that knows all that is in them.
 pub(super) const FORMAT: FileKind =
-    FileKind { name: "rembrandt-model", version: 5, foreign: "is not a model", blocks: true };
+    FileKind { name: "rembrandt-model", version: 6, foreign: "is not a model", blocks: true };
 
 /// The head of a model; its numbers lie in tensors.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -75,15 +80,43 @@ pub(super) enum PreprocessingDescription {
     Text { params: FeaturizerParams, texts: u64 },
 }
 
+/// The tensors of a packed matrix.
+#[derive(Clone, Copy)]
+pub(super) struct PackedNames {
+    pub starts: &'static str,
+    pub units: &'static str,
+    pub gaps: &'static str,
+    pub weights: &'static str,
+}
+
+macro_rules! packed_names {
+    ($name:literal) => {
+        PackedNames {
+            starts: concat!($name, "_starts"),
+            units: concat!($name, "_units"),
+            gaps: concat!($name, "_gaps"),
+            weights: concat!($name, "_weights"),
+        }
+    };
+}
+
+/// Those of a ranker, in the order of [`Ranker::matrices`].
+pub(super) const RANKER_MATRICES: [PackedNames; 3] =
+    [packed_names!("association"), packed_names!("name"), packed_names!("one_vs_rest")];
+
 /// The ranker of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct RankerDescription {
     pub proposals: Proposals,
+    /// Before the one-vs-rest scorers are asked, and after.
+    pub first: Combination,
     pub combination: Combination,
+    /// Whether the one-vs-rest weights have a row for each feature, and not for each label.
+    pub weights_by_feature: bool,
     /// Whether rare labels are lifted by their propensities.
     pub lifted: bool,
-    /// Whether training examples vote.
-    pub neighbors: bool,
+    /// Whether similar examples vote.
+    pub similar_examples: bool,
 }
 
 /// The kinds of parts that a model has.
@@ -96,11 +129,13 @@ pub(super) struct Description {
     pub examples: u64,
     pub words: [bool; 2],
     pub added: usize,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, rename = "candidate_ranker", skip_serializing_if = "Option::is_none")]
     pub ranker: Option<RankerDescription>,
-    /// The ranker of versions 3 and 4, and lists of likely labels: both are refused.
+    /// The rankers of versions 3 to 5, and lists of likely labels: all are refused.
     #[serde(default, skip_serializing)]
     pub evidence: Option<Value>,
+    #[serde(default, skip_serializing, rename = "ranker")]
+    pub earlier_ranker: Option<Value>,
     #[serde(default, skip_serializing)]
     pub shortlist: Option<Value>,
 }
@@ -127,9 +162,11 @@ impl Description {
         };
         let ranker = |r: &Ranker| RankerDescription {
             proposals: r.proposals,
+            first: r.first,
             combination: r.combination,
+            weights_by_feature: matches!(r.one_vs_rest, LabelWeights::ByFeature(_)),
             lifted: !r.offsets.is_empty(),
-            neighbors: r.neighbors.is_some(),
+            similar_examples: r.similar.is_some(),
         };
         Description {
             preprocessing,
@@ -141,6 +178,7 @@ impl Description {
             added: contents.added_weights.rows(),
             ranker: contents.ranker.as_ref().map(ranker),
             evidence: None,
+            earlier_ranker: None,
             shortlist: None,
         }
     }
@@ -148,7 +186,7 @@ impl Description {
     /// The oldest version whose readers understand all of the file.
     pub fn version(&self) -> u32 {
         match self.head {
-            _ if self.ranker.is_some() => 5,
+            _ if self.ranker.is_some() => 6,
             HeadDescription::Pursuit { .. } | HeadDescription::Trees { .. } => 2,
             _ => 1,
         }

@@ -10,7 +10,9 @@ use safetensors::Dtype;
 use super::Model;
 use super::container::{self, Container, damaged};
 use super::contents::{Contents, Preprocessing, TrainingStats, finite};
-use super::layout::{Description, FORMAT, HeadDescription, PreprocessingDescription, RankerDescription};
+use super::layout::{
+    Description, FORMAT, HeadDescription, PackedNames, PreprocessingDescription, RANKER_MATRICES, RankerDescription,
+};
 use super::names::ModelNames;
 use crate::data::featurizer::{Featurizer, FeaturizerParts, SparseTransform, Weighting};
 use crate::io::mmap;
@@ -18,8 +20,11 @@ use crate::linalg::buffer::Buffer;
 use crate::linalg::matrix::Matrix;
 use crate::linalg::table::{Numbers, Precision, Table};
 use crate::score::head::{Head, RandomFeatures};
-use crate::score::ranker::neighbors::Neighbors;
-use crate::score::ranker::{self, FeatureMatrix, Ranker};
+use crate::score::ranker::inverted_index::InvertedIndex;
+use crate::score::ranker::packed_matrix::{Gaps, PackedMatrix};
+use crate::score::ranker::similar_examples::SimilarExamples;
+use crate::score::ranker::weights::LabelWeights;
+use crate::score::ranker::{self, Ranker};
 use crate::tree::{self, Trees};
 use crate::{Error, Result};
 
@@ -116,8 +121,8 @@ impl ModelFile<'_> {
 
     /// Refuses the rankers of earlier builds.
     fn refuse_earlier(&self, description: &Description) -> Result<()> {
-        let reason = if description.evidence.is_some() {
-            "has a ranker of format version 3 or 4, which is read no more: train it again"
+        let reason = if description.evidence.is_some() || description.earlier_ranker.is_some() {
+            "has a ranker of format version 3, 4 or 5, which is read no more: train it again"
         } else if description.shortlist.is_some() {
             "has lists of likely labels, which are read no more: train it again"
         } else {
@@ -161,27 +166,24 @@ impl ModelFile<'_> {
     }
 
     fn ranker(&self, description: RankerDescription, counts: &[u64], d: usize) -> Result<Ranker> {
-        let RankerDescription { proposals, combination, lifted, neighbors } = description;
-        let matrix = |name: &str| {
-            Ok(FeatureMatrix {
-                starts: self.buffer(&format!("{name}_starts"), Dtype::U64)?,
-                columns: self.buffer(&format!("{name}_labels"), Dtype::U32)?,
-                weights: self.buffer(&format!("{name}_weights"), Dtype::BF16)?,
-            })
-        };
-        let (associations, one_vs_rest, names) = (matrix("association")?, matrix("one_vs_rest")?, matrix("name")?);
+        let RankerDescription { proposals, first, combination, weights_by_feature, lifted, similar_examples } =
+            description;
+        let [associations, names, one_vs_rest] = RANKER_MATRICES.map(|names| self.packed_matrix(names));
         let offsets = match lifted {
             true => self.numbers("ranker_offsets", counts.len())?,
             false => Vec::new(),
         };
-        let neighbors = if neighbors { Some(self.neighbors()?) } else { None };
         let ranker = Ranker {
             proposals,
+            first,
             combination,
-            associations,
-            one_vs_rest,
-            names,
-            neighbors,
+            associations: associations?,
+            one_vs_rest: match weights_by_feature {
+                true => LabelWeights::ByFeature(one_vs_rest?),
+                false => LabelWeights::ByLabel(one_vs_rest?),
+            },
+            names: names?,
+            similar: if similar_examples { Some(self.similar_examples()?) } else { None },
             log_counts: ranker::log_counts(counts),
             offsets,
         };
@@ -189,15 +191,28 @@ impl ModelFile<'_> {
         Ok(ranker)
     }
 
-    /// The training examples of a ranker.
-    fn neighbors(&self) -> Result<Neighbors> {
-        let examples = FeatureMatrix {
-            starts: self.buffer("neighbor_starts", Dtype::U64)?,
-            columns: self.buffer("neighbor_examples", Dtype::U32)?,
-            weights: self.buffer("neighbor_values", Dtype::BF16)?,
+    fn packed_matrix(&self, names: PackedNames) -> Result<PackedMatrix> {
+        let gaps = match self.container.locate(names.gaps, Dtype::U8) {
+            Some(_) => Gaps::Narrow(self.buffer(names.gaps, Dtype::U8)?),
+            None => Gaps::Wide(self.buffer(names.gaps, Dtype::U16)?),
         };
-        Ok(Neighbors {
-            examples,
+        Ok(PackedMatrix {
+            starts: self.buffer(names.starts, Dtype::U32)?,
+            gaps,
+            weights: self.buffer(names.weights, Dtype::I8)?,
+            units: self.buffer(names.units, Dtype::F32)?,
+        })
+    }
+
+    /// The training examples of a ranker.
+    fn similar_examples(&self) -> Result<SimilarExamples> {
+        let index = InvertedIndex {
+            starts: self.buffer("index_starts", Dtype::U64)?,
+            examples: self.buffer("index_examples", Dtype::U32)?,
+            values: self.buffer("index_values", Dtype::BF16)?,
+        };
+        Ok(SimilarExamples {
+            index,
             starts: self.buffer("example_label_starts", Dtype::U64)?,
             labels: self.buffer("example_labels", Dtype::U32)?,
             weights: self.buffer("example_weights", Dtype::F32)?,

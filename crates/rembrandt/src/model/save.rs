@@ -6,10 +6,12 @@ use std::path::Path;
 use super::Model;
 use super::container::{self, Tensor};
 use super::contents::Contents;
-use super::layout::{Description, FORMAT};
+use super::layout::{Description, FORMAT, RANKER_MATRICES};
 use crate::Result;
 use crate::linalg::table::Precision;
 use crate::score::head::Head;
+use crate::score::ranker::Ranker;
+use crate::score::ranker::packed_matrix::Gaps;
 use crate::tree::{Array, Arrays};
 
 impl Model {
@@ -40,7 +42,7 @@ fn list<'a, T: bytemuck::Pod>(name: &'static str, dtype: &'static str, numbers: 
     tensor(name, dtype, vec![numbers.len()], bytemuck::cast_slice(numbers))
 }
 
-/// All numbers of a model, wider ones first.
+/// All numbers of a model.
 fn tensors<'a>(contents: &'a Contents, trees: &'a Arrays<'_>) -> Vec<Tensor<'a>> {
     let Contents { labels, projection, head, ranker, stats, added_weights, .. } = contents;
     let k = labels.cols();
@@ -48,36 +50,15 @@ fn tensors<'a>(contents: &'a Contents, trees: &'a Arrays<'_>) -> Vec<Tensor<'a>>
         Precision::F32 => "F32",
         Precision::Bf16 => "BF16",
     };
-    let mut tensors = vec![list("counts", "U64", &stats.counts)];
-    if let Some(ranker) = ranker {
-        tensors.push(list("association_starts", "U64", &ranker.associations.starts));
-        tensors.push(list("one_vs_rest_starts", "U64", &ranker.one_vs_rest.starts));
-        tensors.push(list("name_starts", "U64", &ranker.names.starts));
-        if let Some(neighbors) = &ranker.neighbors {
-            tensors.push(list("neighbor_starts", "U64", &neighbors.examples.starts));
-            tensors.push(list("example_label_starts", "U64", &neighbors.starts));
-        }
-    }
-    tensors.extend([
+    let mut tensors = vec![
+        list("counts", "U64", &stats.counts),
         list("spectrum", "F64", &contents.spectrum),
         list("intercept", "F32", &contents.intercept),
         list("mean", "F32", &stats.mean),
         tensor("covariance", "F32", vec![k, k], bytemuck::cast_slice(stats.covariance.as_slice())),
         list("thresholds", "F32", &contents.thresholds),
-    ]);
-    if let Some(ranker) = ranker {
-        if !ranker.offsets.is_empty() {
-            tensors.push(list("ranker_offsets", "F32", &ranker.offsets));
-        }
-        tensors.push(list("association_labels", "U32", &ranker.associations.columns));
-        tensors.push(list("one_vs_rest_labels", "U32", &ranker.one_vs_rest.columns));
-        tensors.push(list("name_labels", "U32", &ranker.names.columns));
-        if let Some(neighbors) = &ranker.neighbors {
-            tensors.push(list("neighbor_examples", "U32", &neighbors.examples.columns));
-            tensors.push(list("example_labels", "U32", &neighbors.labels));
-            tensors.push(list("example_weights", "F32", &neighbors.weights));
-        }
-    }
+    ];
+    tensors.extend(ranker.iter().flat_map(ranker_tensors));
     tensors.extend(contents.idf().map(|idf| list("idf", "F32", idf)));
     if let Head::RandomFeatures { features, .. } = head {
         let directions = bytemuck::cast_slice(features.directions.as_slice());
@@ -98,17 +79,46 @@ fn tensors<'a>(contents: &'a Contents, trees: &'a Arrays<'_>) -> Vec<Tensor<'a>>
     for (name, table) in large {
         tensors.extend(table.map(|t| tensor(name, dtype, vec![t.rows(), t.cols()], t.bytes())));
     }
-    if let Some(ranker) = ranker {
-        tensors.push(list("association_weights", "BF16", &ranker.associations.weights));
-        tensors.push(list("one_vs_rest_weights", "BF16", &ranker.one_vs_rest.weights));
-        tensors.push(list("name_weights", "BF16", &ranker.names.weights));
-        if let Some(neighbors) = &ranker.neighbors {
-            tensors.push(list("neighbor_values", "BF16", &neighbors.examples.weights));
-        }
-    }
     let names = [("label_names", &contents.label_names), ("feature_names", &contents.feature_names)];
     for (name, names) in names {
         tensors.extend(names.as_ref().map(|names| list(name, "U8", names.text().as_bytes())));
+    }
+    // A mapped number must lie at a multiple of its width.
+    tensors.sort_by_key(|tensor| std::cmp::Reverse(width(tensor.dtype)));
+    tensors
+}
+
+/// Bytes of a number.
+fn width(dtype: &str) -> usize {
+    match dtype {
+        "U64" | "F64" => 8,
+        "U32" | "F32" => 4,
+        "U16" | "BF16" => 2,
+        _ => 1,
+    }
+}
+
+fn ranker_tensors(ranker: &Ranker) -> Vec<Tensor<'_>> {
+    let mut tensors = Vec::new();
+    for (names, matrix) in RANKER_MATRICES.into_iter().zip(ranker.matrices()) {
+        tensors.push(list(names.starts, "U32", &matrix.starts));
+        tensors.push(list(names.units, "F32", &matrix.units));
+        tensors.push(match &matrix.gaps {
+            Gaps::Narrow(gaps) => list(names.gaps, "U8", gaps),
+            Gaps::Wide(gaps) => list(names.gaps, "U16", gaps),
+        });
+        tensors.push(list(names.weights, "I8", &matrix.weights));
+    }
+    if !ranker.offsets.is_empty() {
+        tensors.push(list("ranker_offsets", "F32", &ranker.offsets));
+    }
+    if let Some(similar) = &ranker.similar {
+        tensors.push(list("index_starts", "U64", &similar.index.starts));
+        tensors.push(list("index_examples", "U32", &similar.index.examples));
+        tensors.push(list("index_values", "BF16", &similar.index.values));
+        tensors.push(list("example_label_starts", "U64", &similar.starts));
+        tensors.push(list("example_labels", "U32", &similar.labels));
+        tensors.push(list("example_weights", "F32", &similar.weights));
     }
     tensors
 }

@@ -16,7 +16,7 @@ use std::sync::{Mutex, PoisonError};
 use rayon::prelude::*;
 
 use super::head::{Calibration, Dictionary, Head, Loss, Pursuit};
-use super::ranker::{Ranker, RankerMemory, Scope, Views};
+use super::ranker::{Candidate, Ranker, RankerMemory, Scope};
 use crate::linalg::csr::CsrRef;
 use crate::linalg::kernels::elementwise::{cos_turns, exp_sum};
 use crate::linalg::kernels::gather;
@@ -168,7 +168,7 @@ impl<'a> Scorer<'a> {
         let mut memory = kept.unwrap_or_else(|| ranker.memory());
         let views = ranker.views(x, h, self.parts.labels, scope, &mut memory).into_iter();
         memories().push(memory);
-        let score = |(label, views): (u32, Views)| (label, tame(ranker.score(label, &views)));
+        let score = |c: Candidate| (c.label, tame(ranker.score(c.label, &c.views)));
         views.map(|row| row.into_iter().map(score).collect()).collect()
     }
 

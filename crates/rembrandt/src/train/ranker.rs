@@ -11,25 +11,27 @@ use crate::data::{Dataset, Examples, Shape, Side, near_duplicates};
 use crate::embed;
 use crate::linalg::csr::{Csr, CsrRef};
 use crate::linalg::matrix::Matrix;
-use crate::linalg::table::Table;
+use crate::linalg::table::{Precision, Table};
 use crate::linalg::topk::TopK;
 use crate::metrics::{Propensities, Propensity, precision_at};
 use crate::model::contents::Contents;
 use crate::model::{Model, Preprocessing};
 use crate::score::head::{Calibration, Folds, Head, Loss, add_intercept};
-use crate::score::ranker::candidates::BY_NAMES;
-use crate::score::ranker::fit::{FittedRanker, HeldOutViews, RankerFit, RankerTargets};
+use crate::score::ranker::fit::{FittedRanker, RankerFit, RankerTargets};
+use crate::score::ranker::held_out::HeldOutViews;
 use crate::score::ranker::names::name_matrix;
-use crate::score::ranker::neighbors::Neighbors;
-use crate::score::ranker::{Combination, FeatureMatrix, Proposals, Views, unit_values};
+use crate::score::ranker::packed_matrix::PackedMatrix;
+use crate::score::ranker::similar_examples::SimilarExamples;
+use crate::score::ranker::{Candidate, Combination, LabelViews, Proposals, unit_values};
 use crate::{Embedding, Error, Rembrandt, Result, Run};
 
-/// Dimensions of the embedding: with its oversampling two panels of columns.
-const K: usize = 108;
-/// Candidates by words and by the embedding.
+/// Dimensions of the embedding: with its oversampling one panel of columns.
+const K: usize = 44;
+/// Labels proposed by words and by the embedding, and those of them that become candidates.
 const BY_WORDS: usize = 150;
 const BY_EMBEDDING: usize = 100;
-/// Candidates of all examples together by one source, at most, and of one example, at least.
+const SHORTLIST: usize = 160;
+/// Candidates of all examples together, at most, and of one example, at least.
 const PAIRS: u64 = 150_000_000;
 const FEWEST: usize = 20;
 /// The embedding proposes where a scan of all labels for all examples takes no more multiplications than this.
@@ -42,7 +44,7 @@ const MANY_HELD_OUT: usize = 40;
 #[serde(default)]
 #[non_exhaustive]
 pub struct RankerParams {
-    /// Dimensions of the embedding; absent: 108, or as many as there are labels or features.
+    /// Dimensions of the embedding; absent: 44, or as many as there are labels or features.
     pub k: Option<usize>,
     /// Relative ridge λ of the embedding; absent: what makes the real ridge four squared lengths of a mean example.
     pub ridge: Option<f64>,
@@ -119,8 +121,7 @@ impl RankerParams {
                           data piece by piece";
             return Err(Error::Data(reason.into()));
         }
-        let Proposals { by_words, by_embedding } = self.proposals(shape);
-        if shape.n as u64 * (u64::from(by_words + by_embedding) + BY_NAMES as u64) > u64::from(u32::MAX) {
+        if shape.n as u64 * u64::from(self.proposals(shape).shortlist) > u64::from(u32::MAX) {
             let reason = "more than 4,294,967,295 candidates of all examples: train one of the heads, which read data \
                           piece by piece";
             return Err(Error::Data(reason.into()));
@@ -143,8 +144,12 @@ impl RankerParams {
         let most = ((PAIRS / shape.n.max(1) as u64) as usize).max(FEWEST);
         let k = self.embedder(shape).k;
         let scan = shape.n as f64 * shape.c as f64 * k as f64 <= SCAN;
-        let (words, embedding) = if scan { (BY_WORDS, BY_EMBEDDING) } else { (BY_WORDS, 0) };
-        Proposals { by_words: words.min(most) as u32, by_embedding: embedding.min(most) as u32 }
+        let by_embedding = if scan { BY_EMBEDDING } else { 0 };
+        Proposals {
+            by_words: BY_WORDS as u32,
+            by_embedding: by_embedding as u32,
+            shortlist: SHORTLIST.min(most) as u32,
+        }
     }
 
     /// Bytes that a training takes besides the data, at its peak: an estimate.
@@ -153,11 +158,10 @@ impl RankerParams {
         let embedding = self.embedder(data.shape());
         let k = embedding.k as u64;
         let (n, d, c, nnz) = (n as u64, d as u64, c as u64, data.nnz(Side::X));
-        let Proposals { by_words, by_embedding } = self.proposals(data.shape());
-        let candidates = n * u64::from(by_words + by_embedding).min(c);
+        let candidates = n * u64::from(self.proposals(data.shape()).shortlist).min(c);
         // The features by rows and by columns while associations are added up; candidates by rows and by labels after.
-        let neighbors = Neighbors::bytes(n, nnz, data.nnz(Side::Y));
-        let ranking = neighbors + 8 * nnz + 4 * (n + d + c) * k + (8 * nnz).max(8 * candidates);
+        let similar = SimilarExamples::bytes(n, nnz, data.nnz(Side::Y));
+        let ranking = similar + 8 * nnz + 4 * (n + d + c) * k + (8 * nnz).max(8 * candidates);
         embedding.memory(data.shape()).max(ranking)
     }
 
@@ -178,7 +182,7 @@ impl RankerParams {
         let x = unit_rows(data.features()?.view());
         let names = match (data.label_names(), data.feature_names()) {
             (Some(labels), Some(features)) => name_matrix(labels, features, x.view()),
-            _ => FeatureMatrix::empty(shape.d),
+            _ => PackedMatrix::empty(shape.d),
         };
         let loss = match (0..y.rows()).all(|i| y.view().row(i).0.len() == 1) {
             true => Loss::Softmax,
@@ -247,13 +251,13 @@ impl RankerParams {
         let (shape, mut ranker) = (data.shape(), fitted.ranker);
         let judge = Judge { views: &fitted.held_out, y, weights: data.weights()? };
         let combination = ranker.combination;
-        let held_out = judge.precision(|views| combination.score(views));
-        let view = |at: usize| move |views: &Views| Combination::single_view(views, at);
-        let named = |at: &usize| *at != Views::NAME || !ranker.names.columns.is_empty();
-        let voted = |at: &usize| *at <= Views::FREQUENCY || ranker.neighbors.is_some();
-        let views: Vec<(String, HeldOut)> = (0..Views::NAMES.len())
-            .filter(|at| *at != Views::FREQUENCY && named(at) && voted(at))
-            .map(|at| (Views::NAMES[at].to_owned(), judge.precision(view(at))))
+        let held_out = judge.precision(|place, candidate| judge.views.halves.of(place).score(&candidate.views));
+        let view = |at: usize| move |_: usize, candidate: &Candidate| Combination::single_view(&candidate.views, at);
+        let named = |at: &usize| *at != LabelViews::NAME || ranker.names.len() > 0;
+        let voted = |at: &usize| *at <= LabelViews::FREQUENCY || ranker.similar.is_some();
+        let views: Vec<(String, HeldOut)> = (0..LabelViews::NAMES.len())
+            .filter(|at| *at != LabelViews::FREQUENCY && named(at) && voted(at))
+            .map(|at| (LabelViews::NAMES[at].to_owned(), judge.precision(view(at))))
             .collect();
         let mut thresholds = judge.thresholds(&combination, loss, shape.c)?;
         let mut contents = Contents::of(data, preprocessing, Calibration::identity(loss))?;
@@ -285,8 +289,9 @@ impl RankerParams {
         (contents.stats.mean, contents.stats.covariance) = moments(h.view());
         let params = RankerParams { k: Some(embedding.labels.cols()), cost: Some(fitted.cost), ..self.clone() };
         Model::new(Contents {
-            labels: embedding.labels.into(),
-            projection: embedding.projection.into(),
+            // One view of several needs no more than this.
+            labels: Table::from(embedding.labels).to_precision(Precision::Bf16),
+            projection: Table::from(embedding.projection).to_precision(Precision::Bf16),
             intercept: embedding.intercept,
             spectrum: embedding.spectrum,
             head: Head::LeastSquares,
@@ -318,14 +323,12 @@ struct Judge<'a> {
 }
 
 impl Judge<'_> {
-    /// Precision of the candidates in the order of a score.
-    fn precision(&self, score: impl Fn(&Views) -> f32) -> HeldOut {
+    /// Precision of the candidates in the order of a score, which may depend on the place of the example.
+    fn precision(&self, score: impl Fn(usize, &Candidate) -> f32) -> HeldOut {
         let (mut sums, mut total) = ([0.0; 3], 0.0);
-        for (i, candidates) in self.views.rows.iter().zip(&self.views.candidates) {
+        for (place, i) in self.views.rows.iter().enumerate() {
             let weight = self.weights.as_ref().map_or(1.0, |weights| f64::from(weights[*i as usize]));
-            let mut best = TopK::new(5);
-            candidates.iter().for_each(|(label, views)| best.offer(*label, score(views)));
-            let ranked: Vec<u32> = best.into_ranked().map(|(label, _)| label).collect();
+            let ranked = self.views.ranked(place, |candidate| score(place, candidate));
             let truth = self.y.row(*i as usize).0;
             for (sum, k) in sums.iter_mut().zip([1, 3, 5]) {
                 *sum += weight * precision_at(truth, &ranked, k);
@@ -340,17 +343,17 @@ impl Judge<'_> {
     fn thresholds(&self, combination: &Combination, loss: Loss, c: usize) -> Result<Vec<f32>> {
         let (mut probabilities, mut truth, mut last) = (Csr::new(false), Csr::new(true), Vec::new());
         for (i, candidates) in self.views.rows.iter().zip(&self.views.candidates) {
-            let scores: Vec<f32> = candidates.iter().map(|(_, views)| combination.score(views)).collect();
+            let scores: Vec<f32> = candidates.iter().map(|c| combination.score(&c.views)).collect();
             let mut best = TopK::new(thresholds::CANDIDATES);
             let largest = scores.iter().copied().fold(0f32, f32::max);
             let exp = |score: f32| f64::from(score - largest).exp();
             let partition: f64 = exp(0.0) + scores.iter().map(|s| exp(*s)).sum::<f64>();
-            for ((label, _), score) in candidates.iter().zip(&scores) {
+            for (candidate, score) in candidates.iter().zip(&scores) {
                 let p = match loss {
                     Loss::Independent => 1.0 / (1.0 + f64::from(-score).exp()),
                     Loss::Softmax => exp(*score) / partition,
                 };
-                best.offer(*label, p as f32);
+                best.offer(candidate.label, p as f32);
             }
             let mut row: Vec<(u32, f32)> = best.into_ranked().collect();
             last.extend(row.last().filter(|_| candidates.len() > thresholds::CANDIDATES).map(|(_, p)| *p));

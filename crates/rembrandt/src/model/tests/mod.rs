@@ -23,8 +23,11 @@ use crate::linalg::csr::{Csr, CsrRef};
 use crate::linalg::matrix::Matrix;
 use crate::linalg::table::{Precision, Table};
 use crate::score::head::{Calibration, Head, Logistic, Loss, RandomFeatures};
-use crate::score::ranker::neighbors::Neighbors;
-use crate::score::ranker::{Combination, FeatureMatrix, Proposals, Ranker, log_counts};
+use crate::score::ranker::inverted_index::InvertedIndex;
+use crate::score::ranker::packed_matrix::PackedMatrix;
+use crate::score::ranker::similar_examples::SimilarExamples;
+use crate::score::ranker::weights::LabelWeights;
+use crate::score::ranker::{Combination, Proposals, Ranker, log_counts};
 use half::bf16;
 
 /// Numbers from −1 to 1.
@@ -48,13 +51,13 @@ pub const KINDS: [&str; 8] = [
 ];
 
 /// 40 examples of 30 features and `c` labels, of different weights.
-fn neighbors(c: usize) -> Neighbors {
+fn similar_examples(c: usize) -> SimilarExamples {
     let list = |f: usize| {
         let examples = (0..40u32).filter(|e| (f * 3 + *e as usize * 7).is_multiple_of(4));
         examples.map(|e| (e, bf16::from_f32(0.2 + (f % 5) as f32 / 10.0))).collect()
     };
-    Neighbors {
-        examples: FeatureMatrix::from_lists((0..30).map(list).collect()),
+    SimilarExamples {
+        index: InvertedIndex::new((0..30).map(list).collect()),
         starts: (0..=40u64).collect::<Vec<u64>>().into(),
         labels: (0..40u32).map(|e| e % c as u32).collect::<Vec<u32>>().into(),
         weights: (0..40).map(|e| 0.5 + (e % 3) as f32).collect::<Vec<f32>>().into(),
@@ -64,21 +67,27 @@ fn neighbors(c: usize) -> Neighbors {
 /// A ranker for 30 features and `c` labels that all are candidates.
 fn ranker(c: usize, counts: &[u64]) -> Ranker {
     let mut draw = random(c as u64 + 3);
-    let mut matrix = |least: f32| {
-        let lists = (0..30).map(|f| {
-            let labels = (0..c as u32).filter(|l| !(f + *l as usize).is_multiple_of(3)).collect::<Vec<_>>();
-            labels.into_iter().map(|l| (l, bf16::from_f32(draw().max(least)))).collect()
+    let mut matrix = |rows: usize, columns: usize, least: f32| {
+        let lists = (0..rows).map(|row| {
+            let columns = (0..columns as u32).filter(|column| !(row + *column as usize).is_multiple_of(3));
+            columns.collect::<Vec<_>>().into_iter().map(|column| (column, draw().max(least))).collect()
         });
-        FeatureMatrix::from_lists(lists.collect())
+        PackedMatrix::new(&lists.collect::<Vec<_>>()).unwrap()
     };
-    let combination = Combination::linear([-1.0, 2.0, 0.3, 0.5, 0.7, 0.1, 0.6, 0.2]);
+    let (associations, names) = (matrix(30, c, 0.01), matrix(30, c, 0.0));
+    // Both ways to store the weights.
+    let one_vs_rest = match c % 2 {
+        0 => LabelWeights::ByLabel(matrix(c, 30, -1.0)),
+        _ => LabelWeights::ByFeature(matrix(30, c, -1.0)),
+    };
     Ranker {
-        proposals: Proposals { by_words: 7, by_embedding: 1000 },
-        combination,
-        associations: matrix(0.01),
-        one_vs_rest: matrix(-1.0),
-        names: matrix(0.0),
-        neighbors: Some(neighbors(c)),
+        proposals: Proposals { by_words: 7, by_embedding: 1000, shortlist: 1000 },
+        first: Combination::linear([-1.0, 0.0, 0.3, 0.5, 0.7, 0.1, 0.0, 0.0]),
+        combination: Combination::linear([-1.0, 2.0, 0.3, 0.5, 0.7, 0.1, 0.6, 0.2]),
+        associations,
+        one_vs_rest,
+        names,
+        similar: Some(similar_examples(c)),
         log_counts: log_counts(counts),
         offsets: Vec::new(),
     }

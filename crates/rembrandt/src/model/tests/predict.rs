@@ -31,19 +31,20 @@ fn rank_scores(parts: &Contents, ranker: &Ranker, known: &[(usize, f32)], scores
         values.map(|v| v / length).collect()
     };
     let (plain, damped) = (unit(1.0), unit(0.75));
-    let (broad, nearest) = votes(ranker.neighbors.as_ref().unwrap(), known, &plain, ranker.log_counts.len());
+    let (broad, nearest) = votes(ranker.similar.as_ref().unwrap(), known, &plain, ranker.log_counts.len());
     let vote = |votes: f64| (1.0 + votes / 0.01).ln();
     for (label, score) in scores.iter_mut().enumerate().take(ranker.log_counts.len()) {
-        let sum = |matrix: &FeatureMatrix, values: &[f64]| -> f64 {
-            known.iter().zip(values).map(|((f, _), v)| v * f64::from(matrix.weight(*f, label as u32))).sum()
+        let sum = |weight: &dyn Fn(usize) -> f32, values: &[f64]| -> f64 {
+            known.iter().zip(values).map(|((f, _), v)| v * f64::from(weight(*f))).sum()
         };
-        let association = (sum(&ranker.associations, &plain).max(1e-4) / 1e-4).ln();
+        let by_words = sum(&|f| ranker.associations.weight(f, label as u32), &plain);
+        let association = (by_words.max(1e-4) / 1e-4).ln();
         let count = (1.0 + parts.stats.counts[label] as f64).ln();
         let odds = -1.0
-            + 2.0 * sum(&ranker.one_vs_rest, &damped)
+            + 2.0 * sum(&|f| ranker.one_vs_rest.weight(f, label), &damped)
             + 0.3 * association
             + 0.5 * f64::from(*score)
-            + 0.7 * sum(&ranker.names, &plain)
+            + 0.7 * sum(&|f| ranker.names.weight(f, label as u32), &plain)
             + 0.1 * count
             + 0.6 * vote(broad[label])
             + 0.2 * vote(nearest[label]);
@@ -55,12 +56,11 @@ fn rank_scores(parts: &Contents, ranker: &Ranker, known: &[(usize, f32)], scores
     }
 }
 
-/// Votes of the neighbors of an example, with cosines with all examples.
-fn votes(neighbors: &Neighbors, known: &[(usize, f32)], unit: &[f64], c: usize) -> (Vec<f64>, Vec<f64>) {
-    let weight = |e: u32| f64::from(neighbors.weights[e as usize]);
-    let cosine = |e: u32| -> f64 {
-        known.iter().zip(unit).map(|((f, _), v)| v * f64::from(neighbors.examples.weight(*f, e))).sum()
-    };
+/// Votes of the examples that are similar to one, with cosines with all of them.
+fn votes(similar: &SimilarExamples, known: &[(usize, f32)], unit: &[f64], c: usize) -> (Vec<f64>, Vec<f64>) {
+    let weight = |e: u32| f64::from(similar.weights[e as usize]);
+    let cosine =
+        |e: u32| -> f64 { known.iter().zip(unit).map(|((f, _), v)| v * f64::from(similar.index.value(*f, e))).sum() };
     let mut near: Vec<(u32, f64)> = (0..40).map(|e| (e, cosine(e))).filter(|(_, s)| *s > 0.0).collect();
     near.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     let (mut broad, mut nearest) = (vec![0.0; c], vec![0.0; c]);
@@ -71,7 +71,7 @@ fn votes(neighbors: &Neighbors, known: &[(usize, f32)], unit: &[f64], c: usize) 
     let all = 1.0 + near.iter().map(|(e, s)| count(*e, *s)).sum::<f64>();
     let sharp_all = near.iter().take(10).map(|(e, s)| sharp(*e, *s)).sum::<f64>();
     for (at, (e, s)) in near.iter().enumerate() {
-        let label = neighbors.labels[*e as usize] as usize;
+        let label = similar.labels[*e as usize] as usize;
         broad[label] += count(*e, *s) / all;
         if at < 10 {
             nearest[label] += first.min(1.0) * sharp(*e, *s) / sharp_all;

@@ -26,16 +26,15 @@ fn all_labels_are_scored_where_that_is_asked_for() {
 fn a_damaged_ranker_is_refused() {
     let saved = save(&parts("ranker", 50), Precision::F32);
     let path = saved.dir.path().join("bad");
-    let wrong: [(&str, usize, &[u8]); 11] = [
-        ("association_starts", 8, &[255; 8]),
-        ("association_labels", 0, &[255; 4]),
-        ("association_weights", 0, &[0x80, 0x7f]),
-        ("one_vs_rest_starts", 8, &[255; 8]),
-        ("one_vs_rest_labels", 0, &[255; 4]),
-        ("one_vs_rest_weights", 0, &[0x80, 0x7f]),
-        ("neighbor_starts", 8, &[255; 8]),
-        ("neighbor_examples", 0, &[255; 4]),
-        ("neighbor_values", 0, &[0x80, 0x7f]),
+    let wrong: [(&str, usize, &[u8]); 10] = [
+        ("association_starts", 4, &[255; 4]),
+        ("association_gaps", 0, &[255; 8]),
+        ("association_units", 0, &[0, 0, 0x80, 0x7f]),
+        ("one_vs_rest_starts", 4, &[255; 4]),
+        ("one_vs_rest_gaps", 0, &[255; 8]),
+        ("index_starts", 8, &[255; 8]),
+        ("index_examples", 0, &[255; 4]),
+        ("index_values", 0, &[0x80, 0x7f]),
         ("example_label_starts", 8, &[255; 8]),
         ("example_weights", 0, &[0, 0, 0x80, 0xff]),
     ];
@@ -50,7 +49,10 @@ fn a_damaged_ranker_is_refused() {
         let useless = Contents { ranker: good.ranker.clone(), ..parts(kind, 50) };
         assert!(Model::new(useless).unwrap_err().to_string().starts_with("ranker: does not fit"), "{kind}");
     }
-    let mut none = good.clone();
-    none.ranker.as_mut().unwrap().proposals = Proposals { by_words: 0, by_embedding: 0 };
-    assert!(Model::new(none).unwrap_err().to_string().starts_with("ranker: does not fit"));
+    let proposals = good.ranker.as_ref().unwrap().proposals;
+    for nothing in [Proposals { by_words: 0, by_embedding: 0, ..proposals }, Proposals { shortlist: 0, ..proposals }] {
+        let mut useless = good.clone();
+        useless.ranker.as_mut().unwrap().proposals = nothing;
+        assert!(Model::new(useless).unwrap_err().to_string().starts_with("ranker: does not fit"));
+    }
 }

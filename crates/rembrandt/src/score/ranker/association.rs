@@ -7,16 +7,15 @@
 //! Dividing by the feature and not by the label makes a sum over the features of an example an average of what share of
 //! each goes with the label; frequent labels are not held back, which is what candidates should do.
 
-use half::bf16;
 use rayon::prelude::*;
 
-use super::FeatureMatrix;
 use super::fit::RankerData;
+use super::packed_matrix::PackedMatrix;
 use crate::linalg::csr::Columns;
-use crate::linalg::kernels::dots::narrow;
 
-/// Labels that a feature keeps at most.
-const MOST: usize = 200;
+/// Labels that a feature keeps at most: those it speaks for. Longer lists of frequent words propose frequent labels, which
+/// all examples have as candidates then.
+const MOST: usize = 64;
 /// Features of one task.
 const GRAIN: usize = 64;
 
@@ -26,11 +25,11 @@ struct Scratch {
     touched: Vec<u32>,
 }
 
-/// T from the examples for which `keep` says so.
-pub(crate) fn association_table(data: RankerData<'_>, keep: impl Fn(usize) -> bool + Sync) -> FeatureMatrix {
+/// T from the examples for which `keep` says so; nothing if it is too large.
+pub(crate) fn association_table(data: RankerData<'_>, keep: impl Fn(usize) -> bool + Sync) -> Option<PackedMatrix> {
     let columns = Columns::new(data.x, data.d);
     let scratch = || Scratch { sums: vec![0.0; data.c], touched: Vec::new() };
-    let lists: Vec<Vec<(u32, bf16)>> = (0..data.d)
+    let lists: Vec<Vec<(u32, f32)>> = (0..data.d)
         .into_par_iter()
         .with_min_len(GRAIN)
         .map_init(scratch, |scratch, feature| {
@@ -48,23 +47,24 @@ pub(crate) fn association_table(data: RankerData<'_>, keep: impl Fn(usize) -> bo
             scratch.take(total)
         })
         .collect();
-    FeatureMatrix::from_lists(lists)
+    PackedMatrix::new(&lists)
 }
 
 impl Scratch {
     /// The labels with the largest shares, ascending; leaves the sums empty.
-    fn take(&mut self, total: f64) -> Vec<(u32, bf16)> {
+    fn take(&mut self, total: f64) -> Vec<(u32, f32)> {
         // A sum that came back to 0 on the way is there twice.
         self.touched.sort_unstable();
         self.touched.dedup();
         let share = |label: &u32| (*label, (self.sums[*label as usize] / total) as f32);
         let mut list: Vec<(u32, f32)> = self.touched.iter().map(share).filter(|(_, share)| *share > 0.0).collect();
         self.touched.drain(..).for_each(|label| self.sums[label as usize] = 0.0);
+
         if list.len() > MOST {
             list.select_nth_unstable_by(MOST, |a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
             list.truncate(MOST);
             list.sort_unstable_by_key(|(label, _)| *label);
         }
-        list.into_iter().map(|(label, share)| (label, narrow(share))).collect()
+        list
     }
 }

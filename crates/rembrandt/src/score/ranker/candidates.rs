@@ -1,130 +1,120 @@
 //! [`Proposer`]: the labels that an example could have.
+//!
+//! Words, names, the embedding and similar examples propose labels. All but the last are cheap to ask about any label, so
+//! a first combination of them leaves few of the proposed labels, the shortlist, which the one-vs-rest scorers are trained
+//! on and asked about. Labels that similar examples vote for are candidates in any case.
 
-use super::neighbors::{BY_VOTES, Neighbors};
-use super::sums::{SparseSums, largest_scores};
-use super::{FeatureMatrix, Proposals, Views, unit_values};
+use super::packed_matrix::PackedMatrix;
+use super::similar_examples::{BY_VOTES, SimilarExamples};
+use super::sums::{SparseSums, keep_largest, largest_scores};
+use super::{Combination, LabelViews, Proposals, unit_values};
 use crate::linalg::csr::CsrRef;
 use crate::linalg::matrix::Matrix;
 use crate::linalg::table::Table;
 
 /// Candidates whose names have words of the example, at most.
-pub(crate) const BY_NAMES: usize = 20;
+const BY_NAMES: usize = 20;
 
-/// A label that an example could have, with the views that proposed it.
+/// A label that an example could have, with its views; that of the one-vs-rest scorer is 0 until the scorer is asked.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Candidate {
     pub label: u32,
-    /// (x·T)ₗ.
-    pub association: f32,
-    /// eₗ·h(x).
-    pub embedding: f32,
-    /// x·mₗ.
-    pub name: f32,
-    /// Votes of the nearest examples.
-    pub neighbors: f32,
-    pub nearest: f32,
-    /// Whether nothing but these votes proposed it.
+    pub views: LabelViews,
+    /// Whether nothing but votes of similar examples proposed it.
     pub by_votes: bool,
 }
 
 /// Where sums are made, to be used again.
 #[derive(Debug)]
 pub(crate) struct RankerMemory {
-    /// For labels.
-    pub sums: SparseSums,
+    /// x·T and x·m, for labels.
+    associations: SparseSums,
+    names: SparseSums,
     /// For examples.
     examples: SparseSums,
     votes: [SparseSums; 2],
+    /// x′, with a place for every feature, and scores, with a place for every label.
+    pub damped: Vec<f32>,
+    pub scores: Vec<f32>,
 }
 
 impl RankerMemory {
-    /// For `c` labels and the examples among which neighbors are looked for.
-    pub fn new(c: usize, neighbors: Option<&Neighbors>) -> RankerMemory {
-        let votes = if neighbors.is_some() { c } else { 0 };
+    /// For `d` features, `c` labels and the examples among which similar ones are looked for.
+    pub fn new(d: usize, c: usize, similar: Option<&SimilarExamples>) -> RankerMemory {
+        let votes = if similar.is_some() { c } else { 0 };
         RankerMemory {
-            sums: SparseSums::new(c),
-            examples: SparseSums::new(neighbors.map_or(0, Neighbors::count)),
+            associations: SparseSums::new(c),
+            names: SparseSums::new(c),
+            examples: SparseSums::new(similar.map_or(0, SimilarExamples::count)),
             votes: [SparseSums::new(votes), SparseSums::new(votes)],
+            damped: vec![0.0; d],
+            scores: vec![0.0; c],
         }
     }
 
-    fn clear_votes(&mut self) {
+    fn clear(&mut self) {
+        self.associations.clear();
+        self.names.clear();
         self.votes.iter_mut().for_each(SparseSums::clear);
     }
 }
 
-impl Candidate {
-    /// All views of the label.
-    pub fn views(&self, one_vs_rest: f32, log_count: f32) -> Views {
-        let Candidate { association, embedding, name, neighbors, nearest, .. } = *self;
-        Views { one_vs_rest, association, embedding, name, log_count, neighbors, nearest }
-    }
-}
-
-/// Finds the labels that examples could have: the best by words, by names, by the embedding and by votes of neighbors.
+/// Finds the labels that examples could have.
+#[derive(Clone, Copy)]
 pub(crate) struct Proposer<'a> {
     pub proposals: Proposals,
-    pub associations: &'a FeatureMatrix,
+    /// What the shortlist is made by; absent: all that are proposed are on it.
+    pub first: Option<&'a Combination>,
+    pub associations: &'a PackedMatrix,
     /// m.
-    pub names: &'a FeatureMatrix,
-    /// E.
+    pub names: &'a PackedMatrix,
+    /// E. As many of its rows may be proposed as there are counts.
     pub labels: &'a Table,
-    /// Rows of E that may be proposed: those that were trained.
-    pub count: usize,
-    /// Examples that vote, but for those that are held out.
-    pub neighbors: Option<&'a Neighbors>,
+    /// ln (1 + nₗ) of each label.
+    pub log_counts: &'a [f32],
+    /// Examples that vote, by rows as well where there are some, but for those that are held out.
+    pub similar: Option<&'a SimilarExamples>,
+    pub rows: Option<CsrRef<'a>>,
     pub held_out: Option<&'a [bool]>,
 }
 
 impl Proposer<'_> {
     /// The candidates of some examples, whose projections are the rows of `h`; ascending.
     pub fn propose(&self, x: CsrRef<'_>, h: &Matrix, memory: &mut RankerMemory) -> Vec<Vec<Candidate>> {
-        let by_embedding = (self.proposals.by_embedding as usize).min(self.count);
-        let mut scan = vec![0.0; if by_embedding > 0 { h.rows() * self.count } else { 0 }];
+        let count = self.log_counts.len();
+        let by_embedding = (self.proposals.by_embedding as usize).min(count);
+        let mut scan = vec![0.0; if by_embedding > 0 { h.rows() * count } else { 0 }];
         if by_embedding > 0 && h.rows() > 0 {
-            self.labels.dots(h.as_slice(), 0..self.count, &mut scan);
+            self.labels.dots(h.as_slice(), 0..count, &mut scan);
         }
         let mut found = Vec::with_capacity(x.rows());
         let (mut values, mut labels) = (Vec::new(), Vec::new());
         for i in 0..x.rows() {
-            let ids = x.row(i).0;
             unit_values(x.row(i), |value| value, &mut values);
-            self.vote(ids, &values, memory);
-            let sums = &mut memory.sums;
+            self.add_up(x.row(i).0, &values, memory);
             labels.clear();
-            sums.add(self.names, ids, &values);
-            labels.extend(sums.largest(BY_NAMES, |_| true).into_iter().map(|(label, _)| label));
-            sums.clear();
-            sums.add(self.associations, ids, &values);
-            let by_words = sums.largest(self.proposals.by_words as usize, |_| true);
-            labels.extend(by_words.into_iter().map(|(label, _)| label));
-            let scanned = (by_embedding > 0).then(|| &scan[i * self.count..(i + 1) * self.count]);
+            let by_names = memory.names.largest(BY_NAMES, |_| true).into_iter();
+            let by_words = memory.associations.largest(self.proposals.by_words as usize, |_| true).into_iter();
+            labels.extend(by_names.chain(by_words).map(|(label, _)| label));
+            let scanned = (by_embedding > 0).then(|| &scan[i * count..(i + 1) * count]);
             if let Some(scores) = scanned {
                 labels.extend(largest_scores(scores, by_embedding).into_iter().map(|(label, _)| label));
             }
             labels.sort_unstable();
             labels.dedup();
-            let others = labels.len();
-            for votes in &memory.votes {
-                let voted = votes.largest(BY_VOTES, |label| labels[..others].binary_search(&label).is_err());
-                labels.extend(voted.into_iter().map(|(label, _)| label));
-            }
             let embedding = |label: u32| scanned.map_or_else(|| self.dot(h.row(i), label), |s| s[label as usize]);
-            let candidate = |(at, label): (usize, &u32)| Candidate {
-                label: *label,
-                association: memory.sums.of(*label),
-                embedding: embedding(*label),
-                name: 0.0,
-                neighbors: memory.votes[0].of_some(*label),
-                nearest: memory.votes[1].of_some(*label),
-                by_votes: at >= others,
-            };
-            let mut candidates: Vec<Candidate> = labels.iter().enumerate().map(candidate).collect();
+            let candidate = |label: u32, by_votes| self.candidate(label, embedding(label), memory, by_votes);
+            let mut candidates: Vec<Candidate> = labels.iter().map(|label| candidate(*label, false)).collect();
+            self.shorten(&mut candidates);
+            let others = candidates.len();
+            for votes in &memory.votes {
+                let new = |label: u32| candidates[..others].binary_search_by_key(&label, |c| c.label).is_err();
+                let voted = votes.largest(BY_VOTES, new);
+                candidates.extend(voted.into_iter().map(|(label, _)| candidate(label, true)));
+            }
             candidates.sort_unstable_by_key(|candidate| candidate.label);
             candidates.dedup_by_key(|candidate| candidate.label);
-            memory.sums.clear();
-            memory.clear_votes();
-            self.add_names(ids, &values, &mut candidates, &mut memory.sums);
+            memory.clear();
             found.push(candidates);
         }
         found
@@ -134,42 +124,51 @@ impl Proposer<'_> {
     pub fn look_up(&self, x: CsrRef<'_>, h: &Matrix, ids: &[u32], memory: &mut RankerMemory) -> Vec<Vec<Candidate>> {
         let mut values = Vec::new();
         let of_row = |i: usize| {
-            let features = x.row(i).0;
             unit_values(x.row(i), |value| value, &mut values);
-            self.vote(features, &values, memory);
-            memory.sums.add(self.associations, features, &values);
-            let candidate = |label: &u32| Candidate {
-                label: *label,
-                association: memory.sums.of(*label),
-                embedding: self.dot(h.row(i), *label),
-                name: 0.0,
-                neighbors: memory.votes[0].of_some(*label),
-                nearest: memory.votes[1].of_some(*label),
-                by_votes: false,
-            };
-            let mut found: Vec<Candidate> = ids.iter().map(candidate).collect();
-            memory.sums.clear();
-            memory.clear_votes();
-            self.add_names(features, &values, &mut found, &mut memory.sums);
+            self.add_up(x.row(i).0, &values, memory);
+            let candidate = |label: &u32| self.candidate(*label, self.dot(h.row(i), *label), memory, false);
+            let found = ids.iter().map(candidate).collect();
+            memory.clear();
             found
         };
         (0..x.rows()).map(of_row).collect()
     }
 
-    /// Adds the votes of the neighbors of an example up.
-    fn vote(&self, ids: &[u32], values: &[f32], memory: &mut RankerMemory) {
-        let Some(neighbors) = self.neighbors else { return };
-        let keep = |example: u32| self.held_out.is_none_or(|held_out| !held_out[example as usize]);
-        let found = neighbors.search(ids, values, &mut memory.examples, keep);
-        let [broad, nearest] = &mut memory.votes;
-        neighbors.vote(&found, broad, nearest);
+    /// Adds up what words, names and similar examples say about all labels.
+    fn add_up(&self, ids: &[u32], values: &[f32], memory: &mut RankerMemory) {
+        memory.associations.add(self.associations, ids, values);
+        memory.names.add(self.names, ids, values);
+        if let Some(similar) = self.similar {
+            let keep = |example: u32| self.held_out.is_none_or(|held_out| !held_out[example as usize]);
+            let found = similar.search(ids, values, self.rows, &mut memory.examples, keep);
+            let [broad, nearest] = &mut memory.votes;
+            similar.vote(&found, broad, nearest);
+        }
     }
 
-    fn add_names(&self, features: &[u32], values: &[f32], candidates: &mut [Candidate], sums: &mut SparseSums) {
-        if !self.names.columns.is_empty() {
-            sums.add(self.names, features, values);
-            candidates.iter_mut().for_each(|candidate| candidate.name = sums.of(candidate.label));
-            sums.clear();
+    /// A label with the views that were added up.
+    fn candidate(&self, label: u32, embedding: f32, memory: &RankerMemory, by_votes: bool) -> Candidate {
+        let views = LabelViews {
+            one_vs_rest: 0.0,
+            association: memory.associations.of(label),
+            embedding,
+            name: memory.names.of(label),
+            log_count: self.log_counts[label as usize],
+            similar: memory.votes[0].of_some(label),
+            nearest: memory.votes[1].of_some(label),
+        };
+        Candidate { label, views, by_votes }
+    }
+
+    /// Leaves the candidates that the first combination puts highest.
+    fn shorten(&self, candidates: &mut Vec<Candidate>) {
+        let most = self.proposals.shortlist as usize;
+        if let Some(first) = self.first.filter(|_| candidates.len() > most) {
+            let mut scores: Vec<(u32, f32)> =
+                (0..).zip(candidates.iter()).map(|(at, c)| (at, first.score(&c.views))).collect();
+            keep_largest(&mut scores, most);
+            scores.sort_unstable_by_key(|(at, _)| *at);
+            *candidates = scores.into_iter().map(|(at, _)| candidates[at as usize]).collect();
         }
     }
 
@@ -183,7 +182,6 @@ impl Proposer<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use half::bf16;
 
     #[test]
     fn candidates_are_those_of_brute_force() {
@@ -191,26 +189,38 @@ mod tests {
         let number = |i: usize, j: usize| ((i * 7919 + j * 104_729 + i * j) % 1009) as f32 / 1009.0;
         let lists = (0..d).map(|f| {
             let labels = (0..c as u32).filter(move |l| (f * 31 + *l as usize).is_multiple_of(5));
-            labels.map(move |l| (l, bf16::from_f32(number(f, l as usize))))
+            labels.map(move |l| (l, number(f, l as usize)))
         });
-        let associations = FeatureMatrix::from_lists(lists.map(Iterator::collect).collect());
+        let associations = PackedMatrix::new(&lists.map(Iterator::collect).collect::<Vec<_>>()).unwrap();
         let labels: Table = Matrix::from_fn(c, k, |i, j| number(i, j) - 0.5).into();
         let h = Matrix::from_fn(n, k, |i, j| number(j, i) - 0.5);
         let ptr: Vec<u32> = (0..=n as u32).map(|i| 3 * i).collect();
         let ids: Vec<u32> = (0..n as u32).flat_map(|i| [i % 6, 6 + i % 7, 13 + i % 7]).collect();
         let x = CsrRef { ptr: &ptr, ids: &ids, values: None };
-        let proposals = Proposals { by_words: 9, by_embedding: 6 };
-        let names = FeatureMatrix::empty(d);
+        let proposals = Proposals { by_words: 9, by_embedding: 6, shortlist: 5 };
+        let names = PackedMatrix::empty(d);
+        let log_counts = vec![1.0; c];
         let proposer = Proposer {
             proposals,
+            first: None,
             associations: &associations,
             names: &names,
             labels: &labels,
-            count: c,
-            neighbors: None,
+            log_counts: &log_counts,
+            similar: None,
+            rows: None,
             held_out: None,
         };
-        let found = proposer.propose(x, &h, &mut RankerMemory::new(c, None));
+        let first = Combination::linear([-1.0, 0.0, 0.7, 1.0, 0.0, 0.0, 0.0, 0.0]);
+        let shortened = Proposer { first: Some(&first), ..proposer }.propose(x, &h, &mut RankerMemory::new(d, c, None));
+        let found = proposer.propose(x, &h, &mut RankerMemory::new(d, c, None));
+        for (all, some) in found.iter().zip(&shortened) {
+            let mut scores: Vec<(u32, f32)> = all.iter().map(|c| (c.label, first.score(&c.views))).collect();
+            scores.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+            let mut best: Vec<u32> = scores.into_iter().take(5).map(|(label, _)| label).collect();
+            best.sort_unstable();
+            assert_eq!(some.iter().map(|c| c.label).collect::<Vec<_>>(), best);
+        }
         for (i, found) in found.iter().enumerate() {
             let words: Vec<(u32, f32)> = (0..c as u32)
                 .map(|l| (l, x.entries(i).map(|(f, _)| associations.weight(f, l) / 3f32.sqrt()).sum()))
@@ -227,8 +237,8 @@ mod tests {
             expected.dedup();
             assert_eq!(found.iter().map(|c| c.label).collect::<Vec<_>>(), expected, "row {i}");
             for c in found {
-                assert!((c.association - words[c.label as usize].1).abs() < 1e-5);
-                assert!((c.embedding - dots[c.label as usize].1).abs() < 1e-5);
+                assert!((c.views.association - words[c.label as usize].1).abs() < 1e-5);
+                assert!((c.views.embedding - dots[c.label as usize].1).abs() < 1e-5);
             }
         }
     }

@@ -21,7 +21,7 @@ enum Term {
 }
 use Term::{Constant, Product, View};
 
-/// The terms. Those of the votes of neighbors come last, so that the others stand alone where there are none.
+/// The terms. Those of the votes of similar examples come last, so that the others stand alone where there are none.
 const TERMS: [Term; WEIGHTS] = [
     Constant,
     View(0),
@@ -62,7 +62,7 @@ const GRAIN: usize = 64;
 
 /// The scores of a label for an example, by all views.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Views {
+pub struct LabelViews {
     /// wₗ·x′.
     pub one_vs_rest: f32,
     /// (x·T)ₗ.
@@ -73,16 +73,16 @@ pub struct Views {
     pub name: f32,
     /// ln (1 + nₗ).
     pub log_count: f32,
-    /// Votes of the hundred nearest examples.
-    pub neighbors: f32,
-    /// Votes of the ten nearest.
+    /// Votes of the hundred most similar examples.
+    pub similar: f32,
+    /// Votes of the ten most similar.
     pub nearest: f32,
 }
 
-impl Views {
+impl LabelViews {
     /// Names of the views, in their order.
     pub const NAMES: [&'static str; VIEWS] =
-        ["one-vs-rest", "association", "embedding", "name", "label frequency", "neighbors", "nearest"];
+        ["one-vs-rest", "association", "embedding", "name", "label frequency", "similar examples", "nearest examples"];
 
     /// Places of two of them.
     pub(crate) const NAME: usize = 3;
@@ -96,7 +96,7 @@ impl Views {
             self.embedding.into(),
             self.name.into(),
             self.log_count.into(),
-            f64::from(1.0 + self.neighbors / LEAST_VOTE).ln(),
+            f64::from(1.0 + self.similar / LEAST_VOTE).ln(),
             f64::from(1.0 + self.nearest / LEAST_VOTE).ln(),
         ]
     }
@@ -135,8 +135,8 @@ impl Default for Combination {
 fn term_names() -> impl Iterator<Item = String> {
     TERMS.into_iter().map(|term| match term {
         Constant => "constant".to_owned(),
-        View(a) => Views::NAMES[a].to_owned(),
-        Product(a, b) => format!("{} * {}", Views::NAMES[a], Views::NAMES[b]),
+        View(a) => LabelViews::NAMES[a].to_owned(),
+        Product(a, b) => format!("{} * {}", LabelViews::NAMES[a], LabelViews::NAMES[b]),
     })
 }
 
@@ -159,8 +159,9 @@ impl TryFrom<BTreeMap<String, f64>> for Combination {
 }
 
 /// The views of the candidates of an example, whether each is right, and the weight of the example.
+#[derive(Clone)]
 pub(crate) struct HeldOutRow {
-    pub candidates: Vec<(Views, bool)>,
+    pub candidates: Vec<(LabelViews, bool)>,
     pub weight: f64,
 }
 
@@ -176,8 +177,8 @@ impl Combination {
         Combination { weights }
     }
 
-    /// One view alone, by its place among [`Views::NAMES`].
-    pub(crate) fn single_view(views: &Views, at: usize) -> f32 {
+    /// One view alone, by its place among [`LabelViews::NAMES`].
+    pub(crate) fn single_view(views: &LabelViews, at: usize) -> f32 {
         views.numbers()[at] as f32
     }
 
@@ -187,7 +188,7 @@ impl Combination {
 
     /// The share of the constant, and then of each view, in the log-odds. A product of two views counts half for each, which is
     /// the Shapley value of a view.
-    pub fn shares(&self, views: &Views) -> [f64; 1 + VIEWS] {
+    pub fn shares(&self, views: &LabelViews) -> [f64; 1 + VIEWS] {
         let mut shares = [0.0; 1 + VIEWS];
         for ((term, weight), value) in TERMS.into_iter().zip(self.weights).zip(views.terms()) {
             match term {
@@ -203,11 +204,11 @@ impl Combination {
     }
 
     /// The log-odds of a label.
-    pub fn score(&self, views: &Views) -> f32 {
+    pub fn score(&self, views: &LabelViews) -> f32 {
         product(&self.weights, &views.terms()) as f32
     }
 
-    /// The most likely weights on some rows, by Newton's method. Where no neighbors vote the weights of votes are 0.
+    /// The most likely weights on some rows, by Newton's method. Where no examples vote the weights of votes are 0.
     pub(crate) fn fit(rows: &[HeldOutRow], loss: Loss, votes: bool) -> Combination {
         match votes {
             true => Combination::fit_terms::<WEIGHTS>(rows, loss),
@@ -252,6 +253,23 @@ impl Combination {
     fn loss(&self, rows: &[HeldOutRow], loss: Loss) -> f64 {
         let value = Derivatives::at(&self.weights, rows, loss, &self.weights).value;
         value / rows.iter().map(|row| row.weight).sum::<f64>().max(f64::MIN_POSITIVE)
+    }
+}
+
+/// Two combinations, each fitted to every other row, so that each row can be judged by the one that it had no part in.
+pub(crate) struct Halves([Combination; 2]);
+
+impl Halves {
+    pub fn fit(rows: &[HeldOutRow], loss: Loss, votes: bool) -> Halves {
+        Halves([0, 1].map(|half| {
+            let others: Vec<HeldOutRow> = rows.iter().skip(1 - half).step_by(2).cloned().collect();
+            Combination::fit(&others, loss, votes)
+        }))
+    }
+
+    /// The combination that the row in this place had no part in.
+    pub fn of(&self, place: usize) -> &Combination {
+        &self.0[place % 2]
     }
 }
 
@@ -369,13 +387,13 @@ mod tests {
     fn rows(single: bool) -> Vec<HeldOutRow> {
         let number = |i: usize| ((i * 7919 + 13) % 1009) as f32 / 1009.0;
         let row = |i: usize| {
-            let views = |j: usize| Views {
+            let views = |j: usize| LabelViews {
                 one_vs_rest: 2.0 * number(i * 31 + j),
                 association: number(i * 17 + j * 5).powi(3),
                 embedding: number(i + 3 * j) - 0.3,
                 name: if i % 3 == j { 0.7 } else { 0.0 },
                 log_count: 5.0 * number(j),
-                neighbors: if i % 4 == j { number(i) } else { 0.0 },
+                similar: if i % 4 == j { number(i) } else { 0.0 },
                 nearest: if i % 4 == j { number(i + 5) } else { 0.0 },
             };
             let lucky = i % 6;
@@ -433,6 +451,17 @@ mod tests {
         let text = serde_json::to_string(&found).unwrap();
         assert_eq!(serde_json::from_str::<Combination>(&text).unwrap(), found);
         assert!(serde_json::from_str::<Combination>(r#"{"constant": 1.0}"#).is_err());
+    }
+
+    #[test]
+    fn halves_do_not_know_the_rows_they_judge() {
+        let original = rows(false);
+        let before = Halves::fit(&original, Loss::Independent, true);
+        let mut changed = original;
+        changed.iter_mut().step_by(2).flat_map(|row| &mut row.candidates).for_each(|(_, hit)| *hit = !*hit);
+        let after = Halves::fit(&changed, Loss::Independent, true);
+        assert_eq!(before.of(4), after.of(4));
+        assert_ne!(before.of(3), after.of(3));
     }
 
     #[test]

@@ -2,8 +2,9 @@
 //! weights make a probability of it.
 //!
 //! ```text
-//! candidates(x)   the best labels by x·T and, where a scan of all labels is cheap, by E·h(x)
-//! log-odds(l)  =  a polynomial of degree two in  wₗ·x′,  ln (x·T)ₗ,  eₗ·h(x),  x·mₗ,  ln (1 + nₗ),  votes of neighbors
+//! proposed(x)     the best labels by x·T, by x·m and, where a scan of all labels is cheap, by E·h(x)
+//! candidates(x)   the best of these by a first polynomial, without the scorers, and the best by votes
+//! log-odds(l)  =  a polynomial of degree two in  wₗ·x′,  ln (x·T)ₗ,  eₗ·h(x),  x·mₗ,  ln (1 + nₗ),  votes of similar examples
 //! ```
 //!
 //! Rows x have length 1, and so have x′, whose values are damped: |x|^¾, so that a word that is said often does not drown
@@ -15,29 +16,37 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `feature_matrix` | T, w and x: numbers for pairs of a feature and a column, by features |
-//! | `sums` | sums of their rows |
+//! | `packed_matrix` | T, m and w: sparse rows in two or three bytes an entry |
+//! | `weights` | w, by labels or by features |
+//! | `inverted_index` | training examples by features |
+//! | `sums` | sums of rows of these |
 //! | `association` | the fit of T |
 //! | `names` | m: features that are words of the names of labels |
 //! | `candidates` | the labels that an example could have |
-//! | `neighbors` | votes of the most similar examples |
-//! | `one_vs_rest` | the fit of w: dual coordinate descent |
+//! | `similar_examples` | votes of the most similar examples |
+//! | `one_vs_rest` | the fit of w for a label: dual coordinate descent |
+//! | `label_problems`, `cost` | that of all labels, and the choice of C |
+//! | `held_out` | held-out examples, by which combinations are judged |
 //! | `combination` | the polynomial and its fit |
 //! | `fit` | all of it, on divided examples |
 
 pub(crate) mod association;
 pub(crate) mod candidates;
 pub(crate) mod combination;
-mod feature_matrix;
+mod cost;
 pub(crate) mod fit;
+pub(crate) mod held_out;
+pub(crate) mod inverted_index;
+mod label_problems;
 pub(crate) mod names;
-pub(crate) mod neighbors;
 mod one_vs_rest;
+pub(crate) mod packed_matrix;
+pub(crate) mod similar_examples;
 mod sums;
+pub(crate) mod weights;
 
-pub(crate) use candidates::RankerMemory;
-pub use combination::{Combination, Views};
-pub(crate) use feature_matrix::FeatureMatrix;
+pub(crate) use candidates::{Candidate, RankerMemory};
+pub use combination::{Combination, LabelViews};
 
 use serde::{Deserialize, Serialize};
 
@@ -45,37 +54,43 @@ use crate::linalg::csr::CsrRef;
 use crate::linalg::matrix::Matrix;
 use crate::linalg::table::Table;
 use candidates::Proposer;
-use neighbors::Neighbors;
+use packed_matrix::PackedMatrix;
+use similar_examples::SimilarExamples;
 use sums::SparseSums;
+use weights::LabelWeights;
 
 /// The scorers of all labels, and how candidates are found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ranker {
     /// How many labels are proposed.
     pub proposals: Proposals,
-    /// From views to log-odds.
+    /// From the views that need no scorer to log-odds: what the shortlist is made by.
+    pub first: Combination,
+    /// From all views to log-odds.
     pub combination: Combination,
-    /// T.
-    pub(crate) associations: FeatureMatrix,
-    /// The weights of all labels.
-    pub(crate) one_vs_rest: FeatureMatrix,
-    /// m, by features; without pairs where names are no words.
-    pub(crate) names: FeatureMatrix,
+    /// T: a row for each feature.
+    pub(crate) associations: PackedMatrix,
+    /// w.
+    pub(crate) one_vs_rest: LabelWeights,
+    /// m: a row for each feature; without entries where names are no words.
+    pub(crate) names: PackedMatrix,
     /// The training examples, where their votes are worth the room.
-    pub(crate) neighbors: Option<Neighbors>,
+    pub(crate) similar: Option<SimilarExamples>,
     /// ln (1 + nₗ) of each label.
     pub(crate) log_counts: Vec<f32>,
     /// Added to the log-odds of each label: ln of the inverse propensity; empty where labels are taken as they come.
     pub(crate) offsets: Vec<f32>,
 }
 
-/// How many candidates of an example each source proposes.
+/// How many labels are proposed for an example, and how many of them are candidates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Proposals {
     /// By the association table.
     pub by_words: u32,
     /// By the embedding, for which all labels are scanned; 0: by words alone.
     pub by_embedding: u32,
+    /// How many are left by the first combination.
+    pub shortlist: u32,
 }
 
 /// Labels to score for an example.
@@ -114,7 +129,12 @@ pub(crate) fn unit_values((ids, values): (&[u32], Option<&[f32]>), change: impl 
 impl Ranker {
     /// Number of pairs of a feature and a label, in all matrices of labels.
     pub fn pairs(&self) -> usize {
-        [&self.associations, &self.one_vs_rest, &self.names].map(|matrix| matrix.columns.len()).iter().sum()
+        self.matrices().map(PackedMatrix::len).iter().sum()
+    }
+
+    /// T, m and w.
+    pub(crate) fn matrices(&self) -> [&PackedMatrix; 3] {
+        [&self.associations, &self.names, self.one_vs_rest.matrix()]
     }
 
     /// Checks a ranker from a file, for `d` features and `c` labels.
@@ -122,11 +142,12 @@ impl Ranker {
         self.associations.check(d, c)?;
         self.one_vs_rest.check(d, c)?;
         self.names.check(d, c)?;
-        self.neighbors.as_ref().map_or(Ok(()), |neighbors| neighbors.check(d, c))?;
-        if self.proposals.by_words == 0 && self.proposals.by_embedding == 0 {
+        self.similar.as_ref().map_or(Ok(()), |similar| similar.check(d, c))?;
+        let Proposals { by_words, by_embedding, shortlist } = self.proposals;
+        if (by_words == 0 && by_embedding == 0) || shortlist == 0 {
             return Err("its ranker proposes no labels");
         }
-        if !self.combination.is_finite() {
+        if !self.combination.is_finite() || !self.first.is_finite() {
             return Err("its ranker holds numbers that are not finite");
         }
         if self.offsets.iter().any(|offset| !offset.is_finite()) {
@@ -139,7 +160,7 @@ impl Ranker {
     }
 
     /// The log-odds of a label.
-    pub(crate) fn score(&self, label: u32, views: &Views) -> f32 {
+    pub(crate) fn score(&self, label: u32, views: &LabelViews) -> f32 {
         self.combination.score(views) + self.offset(label)
     }
 
@@ -149,20 +170,30 @@ impl Ranker {
 
     /// The part that each feature of an example of length 1 has in the two votes for a label.
     pub(crate) fn vote_shares(&self, ids: &[u32], values: &[f32], label: u32) -> Vec<[f32; 2]> {
-        let Some(neighbors) = &self.neighbors else { return vec![[0.0; 2]; ids.len()] };
-        let found = neighbors.search(ids, values, &mut SparseSums::new(neighbors.count()), |_| true);
-        neighbors.shares(&found, label, ids, values)
+        let Some(similar) = &self.similar else { return vec![[0.0; 2]; ids.len()] };
+        let found = similar.search(ids, values, None, &mut SparseSums::new(similar.count()), |_| true);
+        similar.shares(&found, label, ids, values)
     }
 
     fn proposer<'a>(&'a self, labels: &'a Table) -> Proposer<'a> {
         let Ranker { proposals, associations, names, log_counts, .. } = self;
-        let (count, neighbors) = (log_counts.len(), self.neighbors.as_ref());
-        Proposer { proposals: *proposals, associations, names, labels, count, neighbors, held_out: None }
+        let (first, similar) = (Some(&self.first), self.similar.as_ref());
+        Proposer {
+            proposals: *proposals,
+            first,
+            associations,
+            names,
+            labels,
+            log_counts,
+            similar,
+            rows: None,
+            held_out: None,
+        }
     }
 
     /// Room for the sums of one thread.
     pub(crate) fn memory(&self) -> RankerMemory {
-        RankerMemory::new(self.log_counts.len(), self.neighbors.as_ref())
+        RankerMemory::new(self.associations.rows(), self.log_counts.len(), self.similar.as_ref())
     }
 
     /// The views of labels of some examples, whose projections are the rows of `h`: ascending labels for each.
@@ -173,23 +204,17 @@ impl Ranker {
         labels: &Table,
         scope: Scope<'_>,
         memory: &mut RankerMemory,
-    ) -> Vec<Vec<(u32, Views)>> {
+    ) -> Vec<Vec<Candidate>> {
         let proposer = self.proposer(labels);
-        let found = match scope {
+        let mut found = match scope {
             Scope::Candidates => proposer.propose(x, h, memory),
             Scope::Labels(ids) => proposer.look_up(x, h, ids, memory),
         };
-        let sums = &mut memory.sums;
-        let mut of_rows = Vec::with_capacity(found.len());
         let mut values = Vec::new();
-        for (i, candidates) in found.into_iter().enumerate() {
+        for (i, candidates) in found.iter_mut().enumerate() {
             unit_values(x.row(i), damp, &mut values);
-            sums.add(&self.one_vs_rest, x.row(i).0, &values);
-            let view =
-                |c: candidates::Candidate| (c.label, c.views(sums.of(c.label), self.log_counts[c.label as usize]));
-            of_rows.push(candidates.into_iter().map(view).collect());
-            sums.clear();
+            self.one_vs_rest.score(x.row(i).0, &values, candidates, memory);
         }
-        of_rows
+        found
     }
 }

@@ -6,9 +6,8 @@
 
 use std::collections::HashMap;
 
-use super::FeatureMatrix;
+use super::packed_matrix::PackedMatrix;
 use crate::linalg::csr::CsrRef;
-use crate::linalg::kernels::dots::narrow;
 
 /// A word in more names than this tells little, and would cost much.
 const MOST_NAMES: usize = 200;
@@ -24,12 +23,12 @@ fn words(name: &str) -> Vec<String> {
 }
 
 /// m for labels and features with these names. Words weigh ln(n/df) + 1, by the examples `x` that have them.
-pub(crate) fn name_matrix(labels: &[String], features: &[String], x: CsrRef<'_>) -> FeatureMatrix {
+pub(crate) fn name_matrix(labels: &[String], features: &[String], x: CsrRef<'_>) -> PackedMatrix {
     let mut df = vec![0u32; features.len()];
     (0..x.rows()).for_each(|i| x.row(i).0.iter().for_each(|id| df[*id as usize] += 1));
     let of_word: HashMap<&str, usize> = features.iter().enumerate().map(|(id, name)| (name.as_str(), id)).collect();
     let weight = |df: u32| (x.rows() as f64 / f64::from(df.max(1))).max(1.0).ln() + 1.0;
-    let mut lists = vec![Vec::new(); features.len()];
+    let mut lists: Vec<Vec<(u32, f32)>> = vec![Vec::new(); features.len()];
     for (label, name) in (0u32..).zip(labels) {
         let found: Vec<(Option<usize>, f64)> = words(name)
             .iter()
@@ -38,12 +37,12 @@ pub(crate) fn name_matrix(labels: &[String], features: &[String], x: CsrRef<'_>)
         let length = found.iter().map(|(_, weight)| weight * weight).sum::<f64>().sqrt();
         for (id, weight) in found {
             if let Some(id) = id {
-                lists[id].push((label, narrow((weight / length) as f32)));
+                lists[id].push((label, (weight / length) as f32));
             }
         }
     }
     lists.iter_mut().filter(|list| list.len() > MOST_NAMES).for_each(Vec::clear);
-    FeatureMatrix::from_lists(lists)
+    PackedMatrix::new(&lists).expect("a feature has few labels")
 }
 
 #[cfg(test)]
@@ -60,7 +59,7 @@ mod tests {
         assert!((square(0) - 1.0).abs() < 0.02 && found.weight(1, 0) > 0.5 && found.weight(2, 0) > 0.5);
         assert!(found.weight(0, 1) > 0.3 && square(1) < 0.9, "a word that is no feature counts for the length");
         assert!(square(2) == 0.0 && (square(3) - 1.0).abs() < 0.02);
-        assert!(name_matrix(&[], &features, CsrRef { ptr: &ptr, ids: &ids, values: None }).columns.is_empty());
+        assert!(name_matrix(&[], &features, CsrRef { ptr: &ptr, ids: &ids, values: None }).len() == 0);
     }
 
     #[test]
@@ -68,6 +67,6 @@ mod tests {
         let labels: Vec<String> = (0..300).map(|l| format!("lib {l}")).collect();
         let features = ["lib", "7"].map(str::to_owned);
         let found = name_matrix(&labels, &features, CsrRef { ptr: &[0], ids: &[], values: None });
-        assert_eq!(found.columns.len(), 1);
+        assert_eq!(found.len(), 1);
     }
 }

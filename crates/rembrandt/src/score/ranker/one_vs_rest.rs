@@ -85,6 +85,23 @@ impl<'a> Descent<'a> {
         kept
     }
 
+    /// Takes weights below `least` out of w, as [`weights`](Descent::weights) does, and returns them.
+    pub fn drop_small(&mut self, least: f32) -> Vec<(u32, f32)> {
+        let mut dropped = Vec::new();
+        for feature in &self.touched {
+            let w = &mut self.w[*feature as usize];
+            if *w != 0.0 && w.abs() < least {
+                dropped.push((*feature, std::mem::take(w)));
+            }
+        }
+        dropped
+    }
+
+    /// Puts weights back that were taken out.
+    pub fn take_back(&mut self, dropped: Vec<(u32, f32)>) {
+        dropped.into_iter().for_each(|(feature, w)| self.w[feature as usize] = w);
+    }
+
     /// Leaves nothing of the label behind.
     pub fn end(&mut self) {
         self.touched.drain(..).for_each(|feature| self.w[feature as usize] = 0.0);

@@ -1,6 +1,7 @@
 //! [`SparseSums`]: sums with a place for every column, of which few are touched.
 
-use super::FeatureMatrix;
+use super::inverted_index::InvertedIndex;
+use super::packed_matrix::PackedMatrix;
 use crate::linalg::kernels::dots::Number;
 
 /// Scores whose largest stands for them while the best of all are looked for, at most.
@@ -19,20 +20,20 @@ impl SparseSums {
         SparseSums { sums: vec![0.0; columns], touched: Vec::new() }
     }
 
-    /// Adds the product of an example, given by its features and their values, with a matrix.
-    pub fn add(&mut self, matrix: &FeatureMatrix, ids: &[u32], values: &[f32]) {
+    /// Adds the product of an example, given by its features and their values, with a matrix whose rows are features.
+    pub fn add(&mut self, matrix: &PackedMatrix, ids: &[u32], values: &[f32]) {
         for (feature, value) in ids.iter().zip(values) {
-            self.add_feature(matrix, *feature, *value, |_| true);
+            matrix.for_each(*feature as usize, |column, weight| self.add_to(column, value * weight));
         }
     }
 
-    /// Adds a multiple of the row of a feature, in the columns that `keep` lets pass.
+    /// Adds a multiple of the values of a feature, in the examples that `keep` lets pass.
     #[inline(always)]
-    pub fn add_feature(&mut self, matrix: &FeatureMatrix, feature: u32, value: f32, keep: impl Fn(u32) -> bool) {
-        let places = matrix.places(feature as usize);
-        for (column, weight) in matrix.columns[places.clone()].iter().zip(&matrix.weights[places]) {
-            if keep(*column) {
-                self.add_to(*column, value * weight.widen());
+    pub fn add_examples(&mut self, index: &InvertedIndex, feature: u32, value: f32, keep: impl Fn(u32) -> bool) {
+        let places = index.places(feature as usize);
+        for (example, other) in index.examples[places.clone()].iter().zip(&index.values[places]) {
+            if keep(*example) {
+                self.add_to(*example, value * other.widen());
             }
         }
     }
@@ -59,13 +60,13 @@ impl SparseSums {
         self.touched.drain(..).for_each(|column| self.sums[column as usize] = 0.0);
     }
 
-    /// Adds the product of an example with a matrix whose rows have a number in many columns. Only
+    /// Adds the product of an example with all others, where features are in many of them. Only
     /// [`take_largest_of_all`](SparseSums::take_largest_of_all) finds these sums.
-    pub fn add_everywhere(&mut self, matrix: &FeatureMatrix, ids: &[u32], values: &[f32]) {
+    pub fn add_all_examples(&mut self, index: &InvertedIndex, ids: &[u32], values: &[f32]) {
         for (feature, value) in ids.iter().zip(values) {
-            let places = matrix.places(*feature as usize);
-            for (column, weight) in matrix.columns[places.clone()].iter().zip(&matrix.weights[places]) {
-                self.sums[*column as usize] += value * weight.widen();
+            let places = index.places(*feature as usize);
+            for (example, other) in index.examples[places.clone()].iter().zip(&index.values[places]) {
+                self.sums[*example as usize] += value * other.widen();
             }
         }
     }
@@ -123,7 +124,7 @@ pub(super) fn largest_scores(scores: &[f32], most: usize) -> Vec<(u32, f32)> {
 }
 
 /// Keeps the `most` largest numbers, in any order; of equals those of the lower column.
-fn keep_largest(list: &mut Vec<(u32, f32)>, most: usize) {
+pub(super) fn keep_largest(list: &mut Vec<(u32, f32)>, most: usize) {
     if list.len() > most {
         list.select_nth_unstable_by(most, |a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
         list.truncate(most);

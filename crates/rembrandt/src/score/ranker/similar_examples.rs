@@ -1,4 +1,4 @@
-//! [`Neighbors`]: votes of the training examples that are most similar to an example.
+//! [`SimilarExamples`]: votes of the training examples that are most similar to an example.
 //!
 //! ```text
 //! broad(l)    =  Σᵢ sᵢ⁶ yᵢₗ / (1 + Σᵢ sᵢ⁶)                                   the 100 nearest examples i, with cosines sᵢ
@@ -15,14 +15,14 @@
 
 use half::bf16;
 
-use super::FeatureMatrix;
 use super::fit::RankerData;
+use super::inverted_index::InvertedIndex;
 use super::sums::SparseSums;
 use crate::linalg::buffer::Buffer;
-use crate::linalg::csr::Columns;
+use crate::linalg::csr::{Columns, CsrRef};
 use crate::linalg::kernels::dots::narrow;
 
-/// Neighbors that vote, and those of them that are nearest.
+/// Examples that vote, and those of them that are nearest.
 const BROAD: usize = 100;
 const NEAREST: usize = 10;
 /// The length of what the search leaves out of an example of length 1.
@@ -33,16 +33,16 @@ const DENSE: f64 = 0.01;
 const FAR: f32 = 0.5;
 /// Added to distances, so that equal examples are not infinitely near.
 const NEAR: f32 = 0.01;
-/// Examples that a search may come across on average; where it would be more neighbors do not vote.
+/// Examples that a search may come across on average; where it would be more examples do not vote.
 const MOST_SEEN: f64 = 4e6;
 /// Labels with the largest votes of each kind that become candidates.
 pub(super) const BY_VOTES: usize = 20;
 
 /// The training examples by their features, and their labels.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Neighbors {
-    /// Values of examples of length 1: columns are examples.
-    pub examples: FeatureMatrix,
+pub(crate) struct SimilarExamples {
+    /// Values of examples of length 1.
+    pub index: InvertedIndex,
     /// Where the labels of each example begin, and the end: n + 1.
     pub starts: Buffer<u64>,
     /// Labels of each example.
@@ -53,19 +53,19 @@ pub(crate) struct Neighbors {
 
 /// A training example, its cosine with another, and what it counts in the two votes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Neighbor {
+pub(crate) struct SimilarExample {
     pub example: u32,
     pub cosine: f32,
     pub broad: f32,
     pub nearest: f32,
 }
 
-impl Neighbors {
+impl SimilarExamples {
     /// The examples of `data` with weights above 0, whose rows have length 1.
     ///
     /// Nothing where a search would come across too many of them: a feature that df of n examples have leads a random one of
     /// these to df²/n others.
-    pub fn new(data: RankerData<'_>) -> Option<Neighbors> {
+    pub fn new(data: RankerData<'_>) -> Option<SimilarExamples> {
         let columns = Columns::new(data.x, data.d);
         let seen: f64 = (0..data.d).map(|f| (columns.rows(f).len() as f64).powi(2)).sum();
         if seen > MOST_SEEN * data.x.rows() as f64 {
@@ -75,14 +75,14 @@ impl Neighbors {
             let weighted = columns.entries(f).filter(|(i, _)| data.weight(*i) > 0.0);
             weighted.map(|(i, value)| (i as u32, narrow(value))).collect::<Vec<(u32, bf16)>>()
         };
-        let examples = FeatureMatrix::from_lists((0..data.d).map(list).collect());
+        let index = InvertedIndex::new((0..data.d).map(list).collect());
         let (mut starts, mut labels) = (vec![0], Vec::with_capacity(data.y.nnz()));
         for i in 0..data.y.rows() {
             labels.extend_from_slice(data.y.row(i).0);
             starts.push(labels.len() as u64);
         }
         let weights = data.weights.map_or_else(Vec::new, <[f32]>::to_vec);
-        Some(Neighbors { examples, starts: starts.into(), labels: labels.into(), weights: weights.into() })
+        Some(SimilarExamples { index, starts: starts.into(), labels: labels.into(), weights: weights.into() })
     }
 
     /// Number of examples.
@@ -90,9 +90,9 @@ impl Neighbors {
         self.starts.len().saturating_sub(1)
     }
 
-    /// Checks neighbors from a file, for `d` features and `c` labels.
+    /// Checks examples from a file, for `d` features and `c` labels.
     pub fn check(&self, d: usize, c: usize) -> Result<(), &'static str> {
-        self.examples.check(d, self.count())?;
+        self.index.check(d, self.count())?;
         let ends = (self.starts.first(), self.starts.last());
         let fits = ends == (Some(&0), Some(&(self.labels.len() as u64))) && self.starts.is_sorted();
         if !fits || ![0, self.count()].contains(&self.weights.len()) {
@@ -109,8 +109,8 @@ impl Neighbors {
 
     /// Whether features are so few that their lists are no help in leaving examples out: then all are compared in full.
     fn is_dense(&self) -> bool {
-        let pairs = self.count() as f64 * (self.examples.starts.len() - 1) as f64;
-        self.examples.columns.len() as f64 > DENSE * pairs
+        let pairs = self.count() as f64 * (self.index.starts.len() - 1) as f64;
+        self.index.examples.len() as f64 > DENSE * pairs
     }
 
     fn labels(&self, example: u32) -> &[u32] {
@@ -119,43 +119,47 @@ impl Neighbors {
     }
 
     /// The nearest of the examples that `keep` lets pass, best first, for an example of length 1. `sums` are empty, and have
-    /// a place for each example.
+    /// a place for each example. Cosines are completed from the examples by rows, where there are some.
     pub fn search(
         &self,
         ids: &[u32],
         values: &[f32],
+        rows: Option<CsrRef<'_>>,
         sums: &mut SparseSums,
         keep: impl Fn(u32) -> bool,
-    ) -> Vec<Neighbor> {
+    ) -> Vec<SimilarExample> {
         let mut order: Vec<usize> = (0..ids.len()).collect();
         order.sort_unstable_by(|a, b| values[*b].abs().total_cmp(&values[*a].abs()).then(a.cmp(b)));
         let mut rest = 1.0;
         let mut used = 0;
         let mut found = if self.is_dense() {
             used = order.len();
-            sums.add_everywhere(&self.examples, ids, values);
+            sums.add_all_examples(&self.index, ids, values);
             sums.take_largest_of_all(BROAD, &keep)
         } else {
             while used < order.len() && rest > REST * REST {
                 let value = values[order[used]];
-                sums.add_feature(&self.examples, ids[order[used]], value, &keep);
+                sums.add_examples(&self.index, ids[order[used]], value, &keep);
                 rest -= value * value;
                 used += 1;
             }
             sums.take_largest(BROAD, FAR)
         };
+        let mut rest: Vec<(u32, f32)> = order[used..].iter().map(|at| (ids[*at], values[*at])).collect();
+        rest.sort_unstable_by_key(|(feature, _)| *feature);
         for (example, cosine) in &mut found {
-            for at in &order[used..] {
-                *cosine += values[*at] * self.examples.weight(ids[*at] as usize, *example);
-            }
+            *cosine += match rows {
+                Some(rows) => inner_product(&rest, rows.row(*example as usize)),
+                None => rest.iter().map(|(feature, value)| value * self.index.value(*feature as usize, *example)).sum(),
+            };
         }
         found.retain(|(_, cosine)| *cosine > 0.0);
         found.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
         self.weigh(&found)
     }
 
-    /// How much each of some neighbors counts.
-    fn weigh(&self, found: &[(u32, f32)]) -> Vec<Neighbor> {
+    /// How much each of some examples counts.
+    fn weigh(&self, found: &[(u32, f32)]) -> Vec<SimilarExample> {
         // Products and no powers: those may round otherwise on another machine.
         let square = |v: f32| v * v;
         // Rounded lengths may make a cosine a little larger than 1.
@@ -168,33 +172,33 @@ impl Neighbors {
         };
         let all = 1.0 + found.iter().map(broad).sum::<f32>();
         let near = found.iter().take(NEAREST).map(nearest).sum::<f32>();
-        let neighbor = |(at, pair): (usize, &(u32, f32))| Neighbor {
+        let of = |(at, pair): (usize, &(u32, f32))| SimilarExample {
             example: pair.0,
             cosine: pair.1,
             broad: broad(pair) / all,
             nearest: if at < NEAREST && near > 0.0 { first * nearest(pair) / near } else { 0.0 },
         };
-        found.iter().enumerate().map(neighbor).collect()
+        found.iter().enumerate().map(of).collect()
     }
 
     /// Adds the votes for each label up.
-    pub fn vote(&self, neighbors: &[Neighbor], broad: &mut SparseSums, nearest: &mut SparseSums) {
-        for neighbor in neighbors {
-            for label in self.labels(neighbor.example) {
-                broad.add_to(*label, neighbor.broad);
-                nearest.add_to(*label, neighbor.nearest);
+    pub fn vote(&self, similar: &[SimilarExample], broad: &mut SparseSums, nearest: &mut SparseSums) {
+        for found in similar {
+            for label in self.labels(found.example) {
+                broad.add_to(*label, found.broad);
+                nearest.add_to(*label, found.nearest);
             }
         }
     }
 
     /// The part that each feature of an example has in the two votes for a label.
-    pub fn shares(&self, neighbors: &[Neighbor], label: u32, ids: &[u32], values: &[f32]) -> Vec<[f32; 2]> {
+    pub fn shares(&self, similar: &[SimilarExample], label: u32, ids: &[u32], values: &[f32]) -> Vec<[f32; 2]> {
         let mut shares = vec![[0.0; 2]; ids.len()];
-        for neighbor in neighbors.iter().filter(|n| self.labels(n.example).contains(&label)) {
+        for found in similar.iter().filter(|s| self.labels(s.example).contains(&label)) {
             for ((id, value), [broad, nearest]) in ids.iter().zip(values).zip(&mut shares) {
-                let share = value * self.examples.weight(*id as usize, neighbor.example) / neighbor.cosine;
-                *broad += share * neighbor.broad;
-                *nearest += share * neighbor.nearest;
+                let share = value * self.index.value(*id as usize, found.example) / found.cosine;
+                *broad += share * found.broad;
+                *nearest += share * found.nearest;
             }
         }
         shares
@@ -204,6 +208,20 @@ impl Neighbors {
     pub fn bytes(n: u64, nnz: u64, labels: u64) -> u64 {
         6 * nnz + 8 * n + 4 * labels
     }
+}
+
+/// Σ over the features that both have.
+fn inner_product(a: &[(u32, f32)], (ids, values): (&[u32], Option<&[f32]>)) -> f32 {
+    let (mut sum, mut at) = (0.0, 0);
+    for (feature, value) in a {
+        while ids.get(at).is_some_and(|id| id < feature) {
+            at += 1;
+        }
+        if ids.get(at) == Some(feature) {
+            sum += value * values.map_or(1.0, |values| values[at]);
+        }
+    }
+    sum
 }
 
 #[cfg(test)]
@@ -246,15 +264,20 @@ mod tests {
         }
         let weights: Vec<f32> = (0..n).map(|i| [1.0, 0.5, 2.0, 0.0][i % 4]).collect();
         let data = RankerData { x: x.view(), y: y.view(), weights: Some(&weights), d, c: c as usize };
-        let neighbors = Neighbors::new(data).unwrap();
-        neighbors.check(d, c as usize).unwrap();
-        assert_eq!(neighbors.is_dense(), d == 24);
-        let mut with_neighbors = 0;
+        let similar = SimilarExamples::new(data).unwrap();
+        similar.check(d, c as usize).unwrap();
+        assert_eq!(similar.is_dense(), d == 24);
+        let mut with_similar = 0;
         let (mut sums, mut broad, mut nearest) =
             (SparseSums::new(n), SparseSums::new(c as usize), SparseSums::new(c as usize));
         for i in 0..20 {
             let (ids, values) = x.view().row(i);
-            let found = neighbors.search(ids, values.unwrap(), &mut sums, |e| e as usize != i);
+            let others = |e: u32| e as usize != i;
+            let by_rows = similar.search(ids, values.unwrap(), Some(x.view()), &mut sums, others);
+            let found = similar.search(ids, values.unwrap(), None, &mut sums, others);
+            for (one, other) in by_rows.iter().zip(&found) {
+                assert!((one.cosine - other.cosine).abs() < 0.01, "{i}: {one:?} {other:?}");
+            }
             let dense = |i: usize| -> Vec<f64> {
                 let mut out = vec![0.0; d];
                 x.view().entries(i).for_each(|(f, v)| out[f] = f64::from(v));
@@ -267,13 +290,13 @@ mod tests {
                 .collect();
             all.sort_by(|a, b| b.1.total_cmp(&a.1));
             // The nearest are found for certain, and their cosines are whole but for the rounding of stored values.
-            let certain = if neighbors.is_dense() { NEAREST } else { 1 };
+            let certain = if similar.is_dense() { NEAREST } else { 1 };
             for (found, (_, cosine)) in found.iter().zip(&all).take(certain).filter(|(_, (_, s))| *s > 0.6) {
                 assert!((f64::from(found.cosine) - cosine).abs() < 0.01, "{i}: {} for {cosine}", found.cosine);
             }
             let power = |s: f32, w: f32| f64::from(w) * f64::from(s.min(1.0)).powi(6);
             let total: f64 = 1.0 + found.iter().map(|f| power(f.cosine, weights[f.example as usize])).sum::<f64>();
-            neighbors.vote(&found, &mut broad, &mut nearest);
+            similar.vote(&found, &mut broad, &mut nearest);
             for label in 0..c {
                 let of: f64 = found
                     .iter()
@@ -286,25 +309,27 @@ mod tests {
                 assert!(all.first().is_none_or(|(_, cosine)| *cosine < 0.6), "{i}");
                 continue;
             }
-            with_neighbors += 1;
+            with_similar += 1;
             let votes: f32 = (0..c).map(|l| nearest.of(l)).sum();
             assert!((votes - found[0].cosine.min(1.0)).abs() < 1e-5);
             let label = found[0].example % c;
-            let shares = neighbors.shares(&found, label, ids, values.unwrap());
+            let shares = similar.shares(&found, label, ids, values.unwrap());
             let sum = |at: usize| shares.iter().map(|share| share[at]).sum::<f32>();
             assert!((sum(0) - broad.of(label)).abs() < 1e-4 && (sum(1) - nearest.of(label)).abs() < 1e-4);
             broad.clear();
             nearest.clear();
         }
-        assert!(with_neighbors > 15, "{with_neighbors}");
+        assert!(with_similar > 15, "{with_similar}");
     }
 
     #[test]
-    fn an_example_without_features_has_no_neighbors() {
+    fn an_example_without_features_has_no_similar_ones() {
         let x = rows(10, 6, 5);
         let mut y = Csr::new(true);
         (0..10).for_each(|_| y.end_row());
         let data = RankerData { x: x.view(), y: y.view(), weights: None, d: 6, c: 1 };
-        assert!(Neighbors::new(data).unwrap().search(&[], &[], &mut SparseSums::new(10), |_| true).is_empty());
+        assert!(
+            SimilarExamples::new(data).unwrap().search(&[], &[], None, &mut SparseSums::new(10), |_| true).is_empty()
+        );
     }
 }

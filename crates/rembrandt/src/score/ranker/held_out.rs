@@ -1,0 +1,87 @@
+//! [`HeldOutViews`]: held-out examples with the views of their candidates, by which combinations are fitted and judged.
+
+use super::candidates::Candidate;
+use super::combination::{Combination, Halves, HeldOutRow};
+use super::fit::RankerData;
+use crate::linalg::topk::TopK;
+use crate::score::head::Loss;
+
+/// A combination is preferred where the mean precision at 1, 3 and 5 gains at least so much, and more than so many standard
+/// errors of it. Less is not worth keeping all examples and looking through them for each prediction.
+const WORTH: f64 = 0.005;
+const ERRORS: f64 = 2.0;
+
+/// Held-out examples with the views of their candidates, as scorers saw them that did not know them.
+pub(crate) struct HeldOutViews {
+    pub rows: Vec<u32>,
+    pub candidates: Vec<Vec<Candidate>>,
+    /// How the halves of the examples are judged by combinations that they had no part in.
+    pub halves: Halves,
+}
+
+impl HeldOutViews {
+    /// The examples in `rows`, and a combination that is fitted to all of them.
+    pub fn new(
+        rows: Vec<u32>,
+        candidates: Vec<Vec<Candidate>>,
+        (data, loss, votes): (RankerData<'_>, Loss, bool),
+    ) -> (HeldOutViews, Combination) {
+        let truth = with_truth(&rows, &candidates, data);
+        let halves = Halves::fit(&truth, loss, votes);
+        (HeldOutViews { rows, candidates, halves }, Combination::fit(&truth, loss, votes))
+    }
+
+    /// Share of the labels of the examples that are among their candidates.
+    pub fn recall(&self, data: RankerData<'_>) -> f64 {
+        let (mut found, mut all) = (0, 0);
+        for (i, candidates) in self.rows.iter().zip(&self.candidates) {
+            let own = data.y.row(*i as usize).0;
+            all += own.len();
+            found += own.iter().filter(|l| candidates.binary_search_by_key(*l, |c| c.label).is_ok()).count();
+        }
+        found as f64 / all.max(1) as f64
+    }
+
+    /// The best labels of an example in the order of a score.
+    pub fn ranked(&self, place: usize, score: impl Fn(&Candidate) -> f32) -> Vec<u32> {
+        let mut best = TopK::new(5);
+        self.candidates[place].iter().for_each(|candidate| best.offer(candidate.label, score(candidate)));
+        best.into_ranked().map(|(label, _)| label).collect()
+    }
+
+    /// The mean of the precision at 1, 3 and 5 for each example.
+    fn precision(&self, data: RankerData<'_>) -> Vec<f64> {
+        let of = |(place, i): (usize, &u32)| {
+            let ranked = self.ranked(place, |c| self.halves.of(place).score(&c.views));
+            let truth = data.y.row(*i as usize).0;
+            let hits = |k: usize| ranked.iter().take(k).filter(|label| truth.binary_search(label).is_ok()).count();
+            [1, 3, 5].into_iter().map(|k| hits(k) as f64 / k as f64).sum::<f64>() / 3.0
+        };
+        self.rows.iter().enumerate().map(of).collect()
+    }
+
+    /// Whether the same examples show that these views are better than others by more than chance.
+    pub fn gains_on(&self, other: &HeldOutViews, data: RankerData<'_>) -> bool {
+        let weights = self.rows.iter().map(|i| data.weight(*i as usize));
+        let gains = self.precision(data).into_iter().zip(other.precision(data)).map(|(a, b)| a - b);
+        let (mut total, mut sum, mut squares) = (0.0, 0.0, 0.0);
+        for (gain, weight) in gains.zip(weights) {
+            total += weight;
+            sum += weight * gain;
+            squares += (weight * gain).powi(2);
+        }
+        total > 0.0 && sum >= WORTH * total && sum > ERRORS * squares.sqrt()
+    }
+}
+
+/// The views of candidates with the truth, to fit a combination to.
+pub(super) fn with_truth(rows: &[u32], candidates: &[Vec<Candidate>], data: RankerData<'_>) -> Vec<HeldOutRow> {
+    let row = |(i, candidates): (&u32, &Vec<Candidate>)| {
+        let own = data.y.row(*i as usize).0;
+        HeldOutRow {
+            candidates: candidates.iter().map(|c| (c.views, own.binary_search(&c.label).is_ok())).collect(),
+            weight: data.weight(*i as usize),
+        }
+    };
+    rows.iter().zip(candidates).map(row).collect()
+}
