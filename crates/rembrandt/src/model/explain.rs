@@ -22,8 +22,9 @@ use super::Model;
 use super::predict::PredictOptions;
 use crate::linalg::csr::{Csr, CsrRef};
 use crate::score::head::{Loss, STRIP};
+use crate::score::ranker::data::{damp, unit_values};
 use crate::score::ranker::packed_matrix::PackedMatrix;
-use crate::score::ranker::{LabelViews, Ranker, Scope, damp, unit_values};
+use crate::score::ranker::{LabelViews, Ranker, Scope};
 use crate::score::scorer::Scored;
 use crate::{Error, Result};
 
@@ -171,13 +172,13 @@ impl Model {
         let votes = ranker.vote_shares(x.row(0).0, &plain, id);
         let weight = |matrix: &PackedMatrix, row: usize, column: usize| f64::from(matrix.weight(row, column as u32));
         let share = |(at, (feature, value)): (usize, (usize, f32))| {
-            let (plain, damped, [broad, near]) = (f64::from(plain[at]), f64::from(damped[at]), votes[at]);
+            let (plain, damped, [vote, near_vote]) = (f64::from(plain[at]), f64::from(damped[at]), votes[at]);
             let log_odds =
                 unit(one_vs_rest, views.one_vs_rest) * damped * f64::from(ranker.one_vs_rest.weight(feature, label))
                     + unit(association, views.association) * plain * weight(&ranker.associations, feature, label)
                     + unit(name, views.name) * plain * weight(&ranker.names, feature, label)
-                    + unit(similar, views.similar) * f64::from(broad)
-                    + unit(nearest, views.nearest) * f64::from(near)
+                    + unit(similar, views.similar) * f64::from(vote)
+                    + unit(nearest, views.nearest) * f64::from(near_vote)
                     + unit(embedding, views.embedding) * f64::from(value) * dot(&self.projection().row(feature));
             Contribution { feature: feature as u32, value, log_odds }
         };

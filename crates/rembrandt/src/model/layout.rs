@@ -43,7 +43,7 @@ use super::contents::{Contents, Preprocessing};
 use crate::data::featurizer::FeaturizerParams;
 use crate::linalg::table::Precision;
 use crate::score::head::{Calibration, Head};
-use crate::score::ranker::weights::LabelWeights;
+use crate::score::ranker::one_vs_rest_weights::OneVsRestWeights;
 use crate::score::ranker::{Combination, Proposals, Ranker};
 use crate::tree::TreeMethod;
 
@@ -164,7 +164,7 @@ impl Description {
             proposals: r.proposals,
             first: r.first,
             combination: r.combination,
-            weights_by_feature: matches!(r.one_vs_rest, LabelWeights::ByFeature(_)),
+            weights_by_feature: matches!(r.one_vs_rest, OneVsRestWeights::ByFeature(_)),
             lifted: !r.offsets.is_empty(),
             similar_examples: r.similar.is_some(),
         };

@@ -21,9 +21,9 @@ use crate::linalg::matrix::Matrix;
 use crate::linalg::table::{Numbers, Precision, Table};
 use crate::score::head::{Head, RandomFeatures};
 use crate::score::ranker::inverted_index::InvertedIndex;
+use crate::score::ranker::one_vs_rest_weights::OneVsRestWeights;
 use crate::score::ranker::packed_matrix::{Gaps, PackedMatrix};
 use crate::score::ranker::similar_examples::SimilarExamples;
-use crate::score::ranker::weights::LabelWeights;
 use crate::score::ranker::{self, Ranker};
 use crate::tree::{self, Trees};
 use crate::{Error, Result};
@@ -179,12 +179,12 @@ impl ModelFile<'_> {
             combination,
             associations: associations?,
             one_vs_rest: match weights_by_feature {
-                true => LabelWeights::ByFeature(one_vs_rest?),
-                false => LabelWeights::ByLabel(one_vs_rest?),
+                true => OneVsRestWeights::ByFeature(one_vs_rest?),
+                false => OneVsRestWeights::ByLabel(one_vs_rest?),
             },
             names: names?,
             similar: if similar_examples { Some(self.similar_examples()?) } else { None },
-            log_counts: ranker::log_counts(counts),
+            log_counts: ranker::data::log_counts(counts),
             offsets,
         };
         ranker.check(d, counts.len()).map_err(|what| self.damaged(what))?;

@@ -17,12 +17,13 @@ use crate::metrics::{Propensities, Propensity, precision_at};
 use crate::model::contents::Contents;
 use crate::model::{Model, Preprocessing};
 use crate::score::head::{Calibration, Folds, Head, Loss, add_intercept};
-use crate::score::ranker::fit::{FittedRanker, RankerFit, RankerTargets};
+use crate::score::ranker::data::{RankerTargets, unit_values};
+use crate::score::ranker::fit::{FittedRanker, RankerFit};
 use crate::score::ranker::held_out::HeldOutViews;
 use crate::score::ranker::names::name_matrix;
 use crate::score::ranker::packed_matrix::PackedMatrix;
 use crate::score::ranker::similar_examples::SimilarExamples;
-use crate::score::ranker::{Candidate, Combination, LabelViews, Proposals, unit_values};
+use crate::score::ranker::{Candidate, Combination, LabelViews, Proposals};
 use crate::{Embedding, Error, Rembrandt, Result, Run};
 
 /// Dimensions of the embedding: with its oversampling one panel of columns.

@@ -23,11 +23,12 @@ use crate::linalg::csr::{Csr, CsrRef};
 use crate::linalg::matrix::Matrix;
 use crate::linalg::table::{Precision, Table};
 use crate::score::head::{Calibration, Head, Logistic, Loss, RandomFeatures};
+use crate::score::ranker::data::log_counts;
 use crate::score::ranker::inverted_index::InvertedIndex;
+use crate::score::ranker::one_vs_rest_weights::OneVsRestWeights;
 use crate::score::ranker::packed_matrix::PackedMatrix;
 use crate::score::ranker::similar_examples::SimilarExamples;
-use crate::score::ranker::weights::LabelWeights;
-use crate::score::ranker::{Combination, Proposals, Ranker, log_counts};
+use crate::score::ranker::{Combination, Proposals, Ranker};
 use half::bf16;
 
 /// Numbers from −1 to 1.
@@ -77,8 +78,8 @@ fn ranker(c: usize, counts: &[u64]) -> Ranker {
     let (associations, names) = (matrix(30, c, 0.01), matrix(30, c, 0.0));
     // Both ways to store the weights.
     let one_vs_rest = match c % 2 {
-        0 => LabelWeights::ByLabel(matrix(c, 30, -1.0)),
-        _ => LabelWeights::ByFeature(matrix(30, c, -1.0)),
+        0 => OneVsRestWeights::ByLabel(matrix(c, 30, -1.0)),
+        _ => OneVsRestWeights::ByFeature(matrix(30, c, -1.0)),
     };
     Ranker {
         proposals: Proposals { by_words: 7, by_embedding: 1000, shortlist: 1000 },

@@ -31,7 +31,7 @@ fn rank_scores(parts: &Contents, ranker: &Ranker, known: &[(usize, f32)], scores
         values.map(|v| v / length).collect()
     };
     let (plain, damped) = (unit(1.0), unit(0.75));
-    let (broad, nearest) = votes(ranker.similar.as_ref().unwrap(), known, &plain, ranker.log_counts.len());
+    let (similar, nearest) = votes(ranker.similar.as_ref().unwrap(), known, &plain, ranker.log_counts.len());
     let vote = |votes: f64| (1.0 + votes / 0.01).ln();
     for (label, score) in scores.iter_mut().enumerate().take(ranker.log_counts.len()) {
         let sum = |weight: &dyn Fn(usize) -> f32, values: &[f64]| -> f64 {
@@ -46,7 +46,7 @@ fn rank_scores(parts: &Contents, ranker: &Ranker, known: &[(usize, f32)], scores
             + 0.5 * f64::from(*score)
             + 0.7 * sum(&|f| ranker.names.weight(f, label as u32), &plain)
             + 0.1 * count
-            + 0.6 * vote(broad[label])
+            + 0.6 * vote(similar[label])
             + 0.2 * vote(nearest[label]);
         *score = odds as f32;
     }
@@ -57,27 +57,27 @@ fn rank_scores(parts: &Contents, ranker: &Ranker, known: &[(usize, f32)], scores
 }
 
 /// Votes of the examples that are similar to one, with cosines with all of them.
-fn votes(similar: &SimilarExamples, known: &[(usize, f32)], unit: &[f64], c: usize) -> (Vec<f64>, Vec<f64>) {
-    let weight = |e: u32| f64::from(similar.weights[e as usize]);
+fn votes(examples: &SimilarExamples, known: &[(usize, f32)], unit: &[f64], c: usize) -> (Vec<f64>, Vec<f64>) {
+    let weight = |e: u32| f64::from(examples.weights[e as usize]);
     let cosine =
-        |e: u32| -> f64 { known.iter().zip(unit).map(|((f, _), v)| v * f64::from(similar.index.value(*f, e))).sum() };
+        |e: u32| -> f64 { known.iter().zip(unit).map(|((f, _), v)| v * f64::from(examples.index.value(*f, e))).sum() };
     let mut near: Vec<(u32, f64)> = (0..40).map(|e| (e, cosine(e))).filter(|(_, s)| *s > 0.0).collect();
     near.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-    let (mut broad, mut nearest) = (vec![0.0; c], vec![0.0; c]);
-    let Some((_, first)) = near.first().copied() else { return (broad, nearest) };
+    let (mut similar, mut nearest) = (vec![0.0; c], vec![0.0; c]);
+    let Some((_, first)) = near.first().copied() else { return (similar, nearest) };
     let distance = |s: f64| 1.01 - s.min(1.0);
     let count = |e: u32, s: f64| weight(e) * s.min(1.0).powi(6);
     let sharp = |e: u32, s: f64| weight(e) * (distance(first) / distance(s)).powi(4);
     let all = 1.0 + near.iter().map(|(e, s)| count(*e, *s)).sum::<f64>();
     let sharp_all = near.iter().take(10).map(|(e, s)| sharp(*e, *s)).sum::<f64>();
     for (at, (e, s)) in near.iter().enumerate() {
-        let label = similar.labels[*e as usize] as usize;
-        broad[label] += count(*e, *s) / all;
+        let label = examples.labels[*e as usize] as usize;
+        similar[label] += count(*e, *s) / all;
         if at < 10 {
             nearest[label] += first.min(1.0) * sharp(*e, *s) / sharp_all;
         }
     }
-    (broad, nearest)
+    (similar, nearest)
 }
 
 /// Scores of the head for one example, by another way than that of prediction.

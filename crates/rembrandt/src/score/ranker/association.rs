@@ -9,7 +9,7 @@
 
 use rayon::prelude::*;
 
-use super::fit::RankerData;
+use super::data::RankerData;
 use super::packed_matrix::PackedMatrix;
 use crate::linalg::csr::Columns;
 

@@ -1,19 +1,33 @@
-//! [`Proposer`]: the labels that an example could have.
+//! [`Matcher`]: the labels that an example could have.
 //!
 //! Words, names, the embedding and similar examples propose labels. All but the last are cheap to ask about any label, so
 //! a first combination of them leaves few of the proposed labels, the shortlist, which the one-vs-rest scorers are trained
 //! on and asked about. Labels that similar examples vote for are candidates in any case.
 
+use serde::{Deserialize, Serialize};
+
+use super::combination::{Combination, LabelViews};
+use super::data::unit_values;
 use super::packed_matrix::PackedMatrix;
 use super::similar_examples::{BY_VOTES, SimilarExamples};
-use super::sums::{SparseSums, keep_largest, largest_scores};
-use super::{Combination, LabelViews, Proposals, unit_values};
+use super::sparse_accumulator::{SparseAccumulator, keep_largest, largest_scores};
 use crate::linalg::csr::CsrRef;
 use crate::linalg::matrix::Matrix;
 use crate::linalg::table::Table;
 
 /// Candidates whose names have words of the example, at most.
 const BY_NAMES: usize = 20;
+
+/// How many labels are proposed for an example, and how many of them are candidates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Proposals {
+    /// By the association table.
+    pub by_words: u32,
+    /// By the embedding, for which all labels are scanned; 0: by words alone.
+    pub by_embedding: u32,
+    /// How many are left by the first combination.
+    pub shortlist: u32,
+}
 
 /// A label that an example could have, with its views; that of the one-vs-rest scorer is 0 until the scorer is asked.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -28,11 +42,11 @@ pub(crate) struct Candidate {
 #[derive(Debug)]
 pub(crate) struct RankerMemory {
     /// x·T and x·m, for labels.
-    associations: SparseSums,
-    names: SparseSums,
+    associations: SparseAccumulator,
+    names: SparseAccumulator,
     /// For examples.
-    examples: SparseSums,
-    votes: [SparseSums; 2],
+    examples: SparseAccumulator,
+    votes: [SparseAccumulator; 2],
     /// x′, with a place for every feature, and scores, with a place for every label.
     pub damped: Vec<f32>,
     pub scores: Vec<f32>,
@@ -43,10 +57,10 @@ impl RankerMemory {
     pub fn new(d: usize, c: usize, similar: Option<&SimilarExamples>) -> RankerMemory {
         let votes = if similar.is_some() { c } else { 0 };
         RankerMemory {
-            associations: SparseSums::new(c),
-            names: SparseSums::new(c),
-            examples: SparseSums::new(similar.map_or(0, SimilarExamples::count)),
-            votes: [SparseSums::new(votes), SparseSums::new(votes)],
+            associations: SparseAccumulator::new(c),
+            names: SparseAccumulator::new(c),
+            examples: SparseAccumulator::new(similar.map_or(0, SimilarExamples::count)),
+            votes: [SparseAccumulator::new(votes), SparseAccumulator::new(votes)],
             damped: vec![0.0; d],
             scores: vec![0.0; c],
         }
@@ -55,13 +69,13 @@ impl RankerMemory {
     fn clear(&mut self) {
         self.associations.clear();
         self.names.clear();
-        self.votes.iter_mut().for_each(SparseSums::clear);
+        self.votes.iter_mut().for_each(SparseAccumulator::clear);
     }
 }
 
 /// Finds the labels that examples could have.
 #[derive(Clone, Copy)]
-pub(crate) struct Proposer<'a> {
+pub(crate) struct Matcher<'a> {
     pub proposals: Proposals,
     /// What the shortlist is made by; absent: all that are proposed are on it.
     pub first: Option<&'a Combination>,
@@ -78,7 +92,7 @@ pub(crate) struct Proposer<'a> {
     pub held_out: Option<&'a [bool]>,
 }
 
-impl Proposer<'_> {
+impl Matcher<'_> {
     /// The candidates of some examples, whose projections are the rows of `h`; ascending.
     pub fn propose(&self, x: CsrRef<'_>, h: &Matrix, memory: &mut RankerMemory) -> Vec<Vec<Candidate>> {
         let count = self.log_counts.len();
@@ -141,8 +155,8 @@ impl Proposer<'_> {
         if let Some(similar) = self.similar {
             let keep = |example: u32| self.held_out.is_none_or(|held_out| !held_out[example as usize]);
             let found = similar.search(ids, values, self.rows, &mut memory.examples, keep);
-            let [broad, nearest] = &mut memory.votes;
-            similar.vote(&found, broad, nearest);
+            let [votes, nearest] = &mut memory.votes;
+            similar.vote(&found, votes, nearest);
         }
     }
 
@@ -200,7 +214,7 @@ mod tests {
         let proposals = Proposals { by_words: 9, by_embedding: 6, shortlist: 5 };
         let names = PackedMatrix::empty(d);
         let log_counts = vec![1.0; c];
-        let proposer = Proposer {
+        let matcher = Matcher {
             proposals,
             first: None,
             associations: &associations,
@@ -212,8 +226,8 @@ mod tests {
             held_out: None,
         };
         let first = Combination::linear([-1.0, 0.0, 0.7, 1.0, 0.0, 0.0, 0.0, 0.0]);
-        let shortened = Proposer { first: Some(&first), ..proposer }.propose(x, &h, &mut RankerMemory::new(d, c, None));
-        let found = proposer.propose(x, &h, &mut RankerMemory::new(d, c, None));
+        let shortened = Matcher { first: Some(&first), ..matcher }.propose(x, &h, &mut RankerMemory::new(d, c, None));
+        let found = matcher.propose(x, &h, &mut RankerMemory::new(d, c, None));
         for (all, some) in found.iter().zip(&shortened) {
             let mut scores: Vec<(u32, f32)> = all.iter().map(|c| (c.label, first.score(&c.views))).collect();
             scores.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));

@@ -2,8 +2,8 @@
 
 use rayon::prelude::*;
 
+use super::dual_descent::DualDescent;
 use super::label_problems::LabelProblems;
-use super::one_vs_rest::Descent;
 
 /// C of the squared hinge loss: the values to choose from, ascending, and the one where nothing is held out.
 const COSTS: [f64; 4] = [0.1, 0.3, 1.0, 3.0];
@@ -24,7 +24,7 @@ impl LabelProblems<'_> {
             return USUAL_COST;
         }
         let labels = self.sample_of_labels();
-        let path = |descent: &mut Descent<'_>, label: &usize| -> Vec<Vec<f32>> {
+        let path = |descent: &mut DualDescent<'_>, label: &usize| -> Vec<Vec<f32>> {
             descent.begin(*label);
             descent.duals.extend(self.duals(*label, false));
             let score = |(at, cost): (usize, f64)| {
@@ -40,7 +40,7 @@ impl LabelProblems<'_> {
         let precision = |at: usize| {
             let mut pairs = Vec::new();
             for (label, scores) in labels.iter().zip(&scores) {
-                for (place, score) in self.asked.rows(*label).iter().zip(&scores[at]) {
+                for (place, score) in self.held_out_pairs.rows(*label).iter().zip(&scores[at]) {
                     // Most negatives of a label do not come from votes, and neither should those that C is chosen by.
                     if self.candidate(*place, *label).by_votes {
                         continue;
@@ -59,7 +59,8 @@ impl LabelProblems<'_> {
 
     /// Labels that held-out examples have as candidates, with a part of the work of all.
     fn sample_of_labels(&self) -> Vec<usize> {
-        let mut labels: Vec<usize> = (0..self.data.c).filter(|label| !self.asked.rows(*label).is_empty()).collect();
+        let mut labels: Vec<usize> =
+            (0..self.data.c).filter(|label| !self.held_out_pairs.rows(*label).is_empty()).collect();
         // In an order that has nothing to do with that of the data.
         labels.sort_unstable_by_key(|label| (*label as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29));
         let all: usize = labels.iter().map(|label| self.examples(*label)).sum();

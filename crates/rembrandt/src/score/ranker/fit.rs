@@ -13,15 +13,16 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::association::association_table;
-use super::candidates::{Candidate, Proposer, RankerMemory};
+use super::candidates::{Candidate, Matcher, RankerMemory};
+use super::data::{RankerData, RankerTargets, damp_rows, log_counts};
 use super::held_out::{HeldOutViews, with_truth};
-use super::label_problems::{LabelProblems, Negatives};
+use super::label_problems::{LabelProblems, Negatives, STAGE};
+use super::one_vs_rest_weights::OneVsRestWeights;
 use super::packed_matrix::PackedMatrix;
 use super::similar_examples::SimilarExamples;
-use super::weights::LabelWeights;
-use super::{Combination, LabelViews, Proposals, Ranker, damp, log_counts, unit_values};
+use super::{Combination, LabelViews, Proposals, Ranker};
 use crate::io::checkpoint::Json;
-use crate::linalg::csr::{Columns, Csr, CsrRef};
+use crate::linalg::csr::{Columns, Csr};
 use crate::linalg::matrix::Matrix;
 use crate::linalg::table::Table;
 use crate::score::head::{Loss, STRIP};
@@ -39,49 +40,6 @@ const FIRST: usize = 1000;
 const VOTED: usize = 2000;
 /// Rows of a block.
 const ROWS: usize = 1 << 14;
-pub(super) const STAGE: &str = "ranker";
-
-/// Examples that a ranker is fitted to.
-#[derive(Clone, Copy)]
-pub(crate) struct RankerData<'a> {
-    /// Rows of length 1, or empty.
-    pub x: CsrRef<'a>,
-    pub y: CsrRef<'a>,
-    pub weights: Option<&'a [f32]>,
-    pub d: usize,
-    pub c: usize,
-}
-
-/// The same but for the features.
-#[derive(Clone, Copy)]
-pub(crate) struct RankerTargets<'a> {
-    pub y: CsrRef<'a>,
-    pub weights: Option<&'a [f32]>,
-    pub d: usize,
-    pub c: usize,
-}
-
-impl<'a> RankerTargets<'a> {
-    fn with<'b>(&self, x: CsrRef<'b>) -> RankerData<'b>
-    where
-        'a: 'b,
-    {
-        RankerData { x, y: self.y, weights: self.weights, d: self.d, c: self.c }
-    }
-}
-
-impl RankerData<'_> {
-    pub fn weight(&self, i: usize) -> f64 {
-        self.weights.map_or(1.0, |weights| weights[i].into())
-    }
-
-    /// Training examples of each label.
-    fn label_counts(&self) -> Vec<u64> {
-        let mut counts = vec![0; self.c];
-        (0..self.y.rows()).for_each(|i| self.y.row(i).0.iter().for_each(|label| counts[*label as usize] += 1));
-        counts
-    }
-}
 
 /// How a ranker is fitted.
 #[derive(Clone, Copy, Debug)]
@@ -109,6 +67,15 @@ pub(crate) struct FittedRanker {
     pub recall: f64,
 }
 
+/// What is known of candidates before there are scorers.
+struct Matched {
+    proposals: Proposals,
+    first: Combination,
+    negatives: Negatives,
+    /// Places among the held-out examples of those that looked for similar ones.
+    voted: Vec<usize>,
+}
+
 impl RankerFit<'_> {
     /// Fits a ranker to all examples, with an association table of all of them in the end. Rows of `x` have length 1.
     pub fn fit(&self, mut x: Csr, examples: RankerTargets<'_>, run: &mut Run<'_>) -> Result<FittedRanker> {
@@ -116,64 +83,20 @@ impl RankerFit<'_> {
         let data = examples.with(x.view());
         let log_counts = log_counts(&data.label_counts());
         let similar = SimilarExamples::new(data);
-        let ((first, proposals), candidates) = {
-            let kept = association_table(data, |i| !self.held_out[i]).ok_or_else(too_large)?;
-            let proposer = Proposer {
-                proposals: self.proposals,
-                first: None,
-                associations: &kept,
-                names: self.names,
-                labels: self.labels,
-                log_counts: &log_counts,
-                similar: None,
-                rows: Some(data.x),
-                held_out: Some(self.held_out),
-            };
-            let (first, shortlist) = self.first_combination(proposer, data);
-            let proposer =
-                Proposer { proposals: Proposals { shortlist, ..self.proposals }, first: Some(&first), ..proposer };
-            ((first, proposer.proposals), self.candidates(proposer, similar.as_ref(), data, run)?)
-        };
-        let (negatives, voted) = candidates;
+        let Matched { proposals, first, negatives, voted } =
+            self.match_all(similar.as_ref(), &log_counts, data, run)?;
         let associations = association_table(data, |_| true).ok_or_else(too_large)?;
         damp_rows(&mut x);
         let problems = LabelProblems::new(examples.with(x.view()), self.held_out, negatives);
-        let cost = match self.cost {
-            Some(cost) => cost,
-            None => {
-                let found = run.checkpoint("cost", |_| Ok(Json(problems.choose_cost())))?.0;
-                if self.loss == Loss::Softmax { found.max(LEAST_SOFTMAX_COST) } else { found }
-            }
-        };
+        let cost = self.choose_cost(&problems, run)?;
         let (weights, scores) = problems.fit_all(cost, run)?;
-        let (mut rows, mut candidates) = problems.with_scores(&scores);
-        let held_out = rows.iter().map(|row| problems.data.x.row(*row as usize).0);
-        let examples = held_out.zip(candidates.iter().map(Vec::as_slice));
-        let one_vs_rest = LabelWeights::new(&weights, problems.data.d, examples).ok_or_else(too_large)?;
+        let (rows, candidates) = problems.with_scores(&scores);
+        let features = rows.iter().map(|row| problems.data.x.row(*row as usize).0);
+        let pairs = features.zip(candidates.iter().map(Vec::as_slice));
+        let one_vs_rest = OneVsRestWeights::new(&weights, problems.data.d, pairs).ok_or_else(too_large)?;
         drop(weights);
-        let recall_of = |held_out: &HeldOutViews| held_out.recall(problems.data);
-        let of = |rows: &[u32], candidates: &[Vec<Candidate>], votes: bool| {
-            HeldOutViews::new(rows.to_vec(), candidates.to_vec(), (problems.data, self.loss, votes))
-        };
-        // Votes are judged on the examples that looked for similar ones, and then the combination is fitted to these.
-        let mut similar = similar.filter(|_| !voted.is_empty());
-        let mut found = None;
-        if similar.is_some() {
-            let some_rows: Vec<u32> = voted.iter().map(|place| rows[*place]).collect();
-            let some: Vec<Vec<Candidate>> = voted.iter().map(|place| candidates[*place].clone()).collect();
-            let with = of(&some_rows, &some, true);
-            let without = of(&some_rows, &some.into_iter().map(without_votes).collect::<Vec<_>>(), false);
-            found = with.0.gains_on(&without.0, problems.data).then_some(with);
-        }
-        let (held_out, combination) = match found {
-            Some(found) => found,
-            None => {
-                similar = None;
-                candidates = candidates.into_iter().map(without_votes).collect();
-                of(&std::mem::take(&mut rows), &candidates, false)
-            }
-        };
-        let recall = recall_of(&held_out);
+        let (held_out, combination, votes) = self.combine(problems.data, rows, candidates, &voted);
+        let recall = held_out.recall(problems.data);
         let ranker = Ranker {
             proposals,
             first,
@@ -181,20 +104,77 @@ impl RankerFit<'_> {
             associations,
             one_vs_rest,
             names: self.names.clone(),
-            similar,
+            similar: similar.filter(|_| votes),
             log_counts,
             offsets: Vec::new(),
         };
         Ok(FittedRanker { ranker, held_out, cost, recall })
     }
 
+    /// The candidates of all examples, by an association table that held-out examples have no part in.
+    fn match_all(
+        &self,
+        similar: Option<&SimilarExamples>,
+        log_counts: &[f32],
+        data: RankerData<'_>,
+        run: &mut Run<'_>,
+    ) -> Result<Matched> {
+        let associations = association_table(data, |i| !self.held_out[i]).ok_or_else(too_large)?;
+        let matcher = Matcher {
+            proposals: self.proposals,
+            first: None,
+            associations: &associations,
+            names: self.names,
+            labels: self.labels,
+            log_counts,
+            similar: None,
+            rows: Some(data.x),
+            held_out: Some(self.held_out),
+        };
+        let (first, shortlist) = self.first_combination(matcher, data);
+        let proposals = Proposals { shortlist, ..self.proposals };
+        let (negatives, voted) =
+            self.candidates(Matcher { proposals, first: Some(&first), ..matcher }, similar, data, run)?;
+        Ok(Matched { proposals, first, negatives, voted })
+    }
+
+    fn choose_cost(&self, problems: &LabelProblems<'_>, run: &mut Run<'_>) -> Result<f64> {
+        if let Some(cost) = self.cost {
+            return Ok(cost);
+        }
+        let found = run.checkpoint("cost", |_| Ok(Json(problems.choose_cost())))?.0;
+        Ok(if self.loss == Loss::Softmax { found.max(LEAST_SOFTMAX_COST) } else { found })
+    }
+
+    /// The combination of all views, with those of votes where held-out examples show that they are worth their cost.
+    fn combine(
+        &self,
+        data: RankerData<'_>,
+        rows: Vec<u32>,
+        candidates: Vec<Vec<Candidate>>,
+        voted: &[usize],
+    ) -> (HeldOutViews, Combination, bool) {
+        let fit = |rows, candidates, votes| HeldOutViews::new(rows, candidates, (data, self.loss, votes));
+        if !voted.is_empty() {
+            let rows: Vec<u32> = voted.iter().map(|place| rows[*place]).collect();
+            let some: Vec<Vec<Candidate>> = voted.iter().map(|place| candidates[*place].clone()).collect();
+            let (with, combination) = fit(rows.clone(), some.clone(), true);
+            let (without, _) = fit(rows, without_votes(some), false);
+            if with.gains_on(&without, data) {
+                return (with, combination, true);
+            }
+        }
+        let (held_out, combination) = fit(rows, without_votes(candidates), false);
+        (held_out, combination, false)
+    }
+
     /// The combination of the views that need no scorer, on some of the held-out examples, and the length that a shortlist
     /// made by it needs.
-    fn first_combination(&self, proposer: Proposer<'_>, data: RankerData<'_>) -> (Combination, u32) {
+    fn first_combination(&self, matcher: Matcher<'_>, data: RankerData<'_>) -> (Combination, u32) {
         let rows: Vec<u32> = spread(self.held_out_rows(data).collect(), FIRST);
         let memory = || RankerMemory::new(data.d, data.c, None);
         let propose =
-            |memory: &mut RankerMemory, i: &u32| self.propose(proposer, data, *i as usize..*i as usize + 1, memory);
+            |memory: &mut RankerMemory, i: &u32| self.propose(matcher, data, *i as usize..*i as usize + 1, memory);
         let candidates: Vec<Vec<Candidate>> =
             rows.par_iter().map_init(memory, propose).map(|mut found| found.swap_remove(0)).collect();
         let examples = with_truth(&rows, &candidates, data);
@@ -214,26 +194,26 @@ impl RankerFit<'_> {
 
     fn propose(
         &self,
-        proposer: Proposer<'_>,
+        matcher: Matcher<'_>,
         data: RankerData<'_>,
         rows: Range<usize>,
         memory: &mut RankerMemory,
     ) -> Vec<Vec<Candidate>> {
         let k = self.h.cols();
         let h = self.h.as_slice()[rows.start * k..rows.end * k].to_vec();
-        proposer.propose(data.x.range(rows.clone()), &Matrix::from_vec(rows.len(), k, h), memory)
+        matcher.propose(data.x.range(rows.clone()), &Matrix::from_vec(rows.len(), k, h), memory)
     }
 
     /// The hard negatives of all labels with the candidates of held-out examples, and the places of those among them that
     /// looked for similar examples.
     fn candidates(
         &self,
-        proposer: Proposer<'_>,
+        matcher: Matcher<'_>,
         similar: Option<&SimilarExamples>,
         data: RankerData<'_>,
         run: &mut Run<'_>,
     ) -> Result<(Negatives, Vec<usize>)> {
-        let voting = Proposer { similar, ..proposer };
+        let voting = Matcher { similar, ..matcher };
         let n = data.x.rows();
         let mut votes = vec![false; n];
         if similar.is_some() {
@@ -251,7 +231,7 @@ impl RankerFit<'_> {
                     || RankerMemory::new(data.d, data.c, similar),
                     |memory, from| {
                         let strip = from..block.end.min(from + STRIP);
-                        let mut found = self.propose(proposer, data, strip.clone(), memory);
+                        let mut found = self.propose(matcher, data, strip.clone(), memory);
                         for i in strip.clone().filter(|i| votes[*i]) {
                             found[i - strip.start] = self.propose(voting, data, i..i + 1, memory).swap_remove(0);
                         }
@@ -297,17 +277,10 @@ fn spread(rows: Vec<u32>, most: usize) -> Vec<u32> {
 }
 
 /// Candidates as if no similar examples had been looked for.
-fn without_votes(mut candidates: Vec<Candidate>) -> Vec<Candidate> {
-    candidates.retain(|c| !c.by_votes);
-    candidates.iter_mut().for_each(|c| (c.views.similar, c.views.nearest) = (0.0, 0.0));
-    candidates
-}
-
-/// Rows that had length 1, damped, and of length 1 again.
-fn damp_rows(x: &mut Csr) {
-    let mut damped = Vec::new();
-    for i in 0..x.rows() {
-        unit_values(x.view().row(i), damp, &mut damped);
-        x.row_values_mut(i).copy_from_slice(&damped);
+fn without_votes(mut all: Vec<Vec<Candidate>>) -> Vec<Vec<Candidate>> {
+    for candidates in &mut all {
+        candidates.retain(|c| !c.by_votes);
+        candidates.iter_mut().for_each(|c| (c.views.similar, c.views.nearest) = (0.0, 0.0));
     }
+    all
 }

@@ -2,7 +2,7 @@
 
 use super::candidates::Candidate;
 use super::combination::{Combination, Halves, HeldOutRow};
-use super::fit::RankerData;
+use super::data::RankerData;
 use crate::linalg::topk::TopK;
 use crate::score::head::Loss;
 

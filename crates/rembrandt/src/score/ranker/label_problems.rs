@@ -3,8 +3,8 @@
 use rayon::prelude::*;
 
 use super::candidates::Candidate;
-use super::fit::{RankerData, STAGE};
-use super::one_vs_rest::{Descent, Dual};
+use super::data::RankerData;
+use super::dual_descent::{Dual, DualDescent};
 use crate::linalg::csr::{Columns, Csr};
 use crate::{Result, Run};
 
@@ -17,6 +17,9 @@ const LEAST: f32 = 0.1;
 const LABELS: usize = 4096;
 /// Tasks that these labels make, at most: each has room for all features.
 const TASKS: usize = 256;
+
+/// What progress is told as.
+pub(super) const STAGE: &str = "ranker";
 
 /// Hard negatives by labels, and held-out examples with their candidates.
 pub(super) struct Negatives {
@@ -33,7 +36,7 @@ pub(super) struct LabelProblems<'a> {
     /// among these, with each as a candidate.
     positives: Columns,
     negatives: Columns,
-    pub asked: Columns,
+    pub held_out_pairs: Columns,
     /// Where the candidates of each held-out example begin among all, and the end.
     starts: Vec<usize>,
     pub held_out_rows: Vec<u32>,
@@ -56,10 +59,10 @@ type BlockFit = (Vec<u32>, Vec<u32>, Vec<f32>, Vec<f32>);
 impl<'a> LabelProblems<'a> {
     pub fn new(data: RankerData<'a>, held_out: &'a [bool], negatives: Negatives) -> LabelProblems<'a> {
         let Negatives { negatives, held_out_rows, candidates } = negatives;
-        let mut asked = Csr::new(true);
+        let mut held_out_pairs = Csr::new(true);
         for candidates in &candidates {
-            candidates.iter().for_each(|c| asked.push(c.label, 1.0));
-            asked.end_row();
+            candidates.iter().for_each(|c| held_out_pairs.push(c.label, 1.0));
+            held_out_pairs.end_row();
         }
         let starts = std::iter::once(0).chain(candidates.iter().scan(0, |sum, candidates| {
             *sum += candidates.len();
@@ -70,7 +73,7 @@ impl<'a> LabelProblems<'a> {
             held_out,
             positives: Columns::new(data.y, data.c),
             negatives,
-            asked: Columns::new(asked.view(), data.c),
+            held_out_pairs: Columns::new(held_out_pairs.view(), data.c),
             starts: starts.collect(),
             held_out_rows,
             candidates,
@@ -101,7 +104,7 @@ impl<'a> LabelProblems<'a> {
     }
 
     /// Fits a label to the examples that are not held out, asks it about the others as it would be stored, and then fits it to all.
-    fn fit(&self, descent: &mut Descent<'_>, label: usize, cost: f64) -> LabelFit {
+    fn fit(&self, descent: &mut DualDescent<'_>, label: usize, cost: f64) -> LabelFit {
         descent.begin(label);
         descent.duals.extend(self.duals(label, false));
         descent.descend(cost, PASSES);
@@ -119,8 +122,8 @@ impl<'a> LabelProblems<'a> {
     }
 
     /// Scores of the held-out examples that have the label as a candidate.
-    pub fn scores(&self, descent: &Descent<'_>, label: usize) -> Vec<f32> {
-        self.asked.rows(label).iter().map(|place| descent.score(self.held_out_rows[*place as usize])).collect()
+    pub fn scores(&self, descent: &DualDescent<'_>, label: usize) -> Vec<f32> {
+        self.held_out_pairs.rows(label).iter().map(|place| descent.score(self.held_out_rows[*place as usize])).collect()
     }
 
     /// The held-out examples and their candidates, with the scores that [`fit_all`](LabelProblems::fit_all) found.
@@ -138,8 +141,8 @@ impl<'a> LabelProblems<'a> {
         (self.held_out_rows.clone(), self.starts.iter().zip(&self.candidates).map(row).collect())
     }
 
-    pub fn descent(&self) -> Descent<'_> {
-        Descent::new(self.data.x, self.data.d)
+    pub fn descent(&self) -> DualDescent<'_> {
+        DualDescent::new(self.data.x, self.data.d)
     }
 
     /// The weights of all labels, and the scores of all candidates of held-out examples.
@@ -157,7 +160,7 @@ impl<'a> LabelProblems<'a> {
             })?;
             let mut found = fitted.3.iter();
             for label in labels.clone() {
-                for place in self.asked.rows(label) {
+                for place in self.held_out_pairs.rows(label) {
                     let at = self.position(*place, label);
                     scores[self.starts[*place as usize] + at] = *found.next().expect("a score for each");
                 }

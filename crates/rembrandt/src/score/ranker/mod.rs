@@ -1,6 +1,10 @@
 //! [`Ranker`]: the embedding and the words propose labels, a sparse linear scorer of each label ranks them, and a few
 //! weights make a probability of it.
 //!
+//! In the words of the field: a matcher generates candidates, one-vs-rest classifiers are trained on the hard negatives
+//! that it leaves, and a logistic model, stacked on held-out examples, combines the scores. These scores of a label for an
+//! example are called its views.
+//!
 //! ```text
 //! proposed(x)     the best labels by x·T, by x·m and, where a scan of all labels is cheap, by E·h(x)
 //! candidates(x)   the best of these by a first polynomial, without the scorers, and the best by votes
@@ -17,47 +21,49 @@
 //! | file | holds |
 //! |---|---|
 //! | `packed_matrix` | T, m and w: sparse rows in two or three bytes an entry |
-//! | `weights` | w, by labels or by features |
+//! | `one_vs_rest_weights` | w, by labels or by features |
 //! | `inverted_index` | training examples by features |
-//! | `sums` | sums of rows of these |
+//! | `sparse_accumulator` | sums of rows of these |
+//! | `data` | the examples of a fit, and how rows are scaled |
 //! | `association` | the fit of T |
 //! | `names` | m: features that are words of the names of labels |
-//! | `candidates` | the labels that an example could have |
-//! | `similar_examples` | votes of the most similar examples |
-//! | `one_vs_rest` | the fit of w for a label: dual coordinate descent |
+//! | `candidates` | the matcher: the labels that an example could have |
+//! | `similar_examples` | votes of the nearest neighbors among the training examples |
+//! | `dual_descent` | the fit of w for a label: dual coordinate descent |
 //! | `label_problems`, `cost` | that of all labels, and the choice of C |
 //! | `held_out` | held-out examples, by which combinations are judged |
-//! | `combination` | the polynomial and its fit |
+//! | `combination` | the stacked model: the polynomial and its fit |
 //! | `fit` | all of it, on divided examples |
 
 pub(crate) mod association;
 pub(crate) mod candidates;
 pub(crate) mod combination;
 mod cost;
+pub(crate) mod data;
+mod dual_descent;
 pub(crate) mod fit;
 pub(crate) mod held_out;
 pub(crate) mod inverted_index;
 mod label_problems;
 pub(crate) mod names;
-mod one_vs_rest;
+pub(crate) mod one_vs_rest_weights;
 pub(crate) mod packed_matrix;
 pub(crate) mod similar_examples;
-mod sums;
-pub(crate) mod weights;
+mod sparse_accumulator;
 
+pub use candidates::Proposals;
 pub(crate) use candidates::{Candidate, RankerMemory};
 pub use combination::{Combination, LabelViews};
-
-use serde::{Deserialize, Serialize};
 
 use crate::linalg::csr::CsrRef;
 use crate::linalg::matrix::Matrix;
 use crate::linalg::table::Table;
-use candidates::Proposer;
+use candidates::Matcher;
+use data::{damp, unit_values};
+use one_vs_rest_weights::OneVsRestWeights;
 use packed_matrix::PackedMatrix;
 use similar_examples::SimilarExamples;
-use sums::SparseSums;
-use weights::LabelWeights;
+use sparse_accumulator::SparseAccumulator;
 
 /// The scorers of all labels, and how candidates are found.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,7 +77,7 @@ pub struct Ranker {
     /// T: a row for each feature.
     pub(crate) associations: PackedMatrix,
     /// w.
-    pub(crate) one_vs_rest: LabelWeights,
+    pub(crate) one_vs_rest: OneVsRestWeights,
     /// m: a row for each feature; without entries where names are no words.
     pub(crate) names: PackedMatrix,
     /// The training examples, where their votes are worth the room.
@@ -82,17 +88,6 @@ pub struct Ranker {
     pub(crate) offsets: Vec<f32>,
 }
 
-/// How many labels are proposed for an example, and how many of them are candidates.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Proposals {
-    /// By the association table.
-    pub by_words: u32,
-    /// By the embedding, for which all labels are scanned; 0: by words alone.
-    pub by_embedding: u32,
-    /// How many are left by the first combination.
-    pub shortlist: u32,
-}
-
 /// Labels to score for an example.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Scope<'a> {
@@ -100,30 +95,6 @@ pub(crate) enum Scope<'a> {
     Candidates,
     /// These, ascending.
     Labels(&'a [u32]),
-}
-
-/// ln (1 + n) for each label.
-pub(crate) fn log_counts(counts: &[u64]) -> Vec<f32> {
-    counts.iter().map(|count| (1.0 + *count as f64).ln() as f32).collect()
-}
-
-/// |x|^¾ with the sign of x.
-pub(crate) fn damp(value: f32) -> f32 {
-    let root = value.abs().sqrt();
-    (root * root.sqrt()).copysign(value)
-}
-
-/// The values of an example after `change`, scaled to length 1: what all scorers are trained on. Without features none.
-pub(crate) fn unit_values((ids, values): (&[u32], Option<&[f32]>), change: impl Fn(f32) -> f32, out: &mut Vec<f32>) {
-    out.clear();
-    match values {
-        Some(values) => out.extend(values.iter().map(|value| change(*value))),
-        None => out.resize(ids.len(), change(1.0)),
-    }
-    let square: f64 = out.iter().map(|value| f64::from(*value).powi(2)).sum();
-    // In f64: one over the length of a very short row is infinite in f32.
-    let scale = if square > 0.0 { 1.0 / square.sqrt() } else { 0.0 };
-    out.iter_mut().for_each(|value| *value = (f64::from(*value) * scale) as f32);
 }
 
 impl Ranker {
@@ -171,14 +142,14 @@ impl Ranker {
     /// The part that each feature of an example of length 1 has in the two votes for a label.
     pub(crate) fn vote_shares(&self, ids: &[u32], values: &[f32], label: u32) -> Vec<[f32; 2]> {
         let Some(similar) = &self.similar else { return vec![[0.0; 2]; ids.len()] };
-        let found = similar.search(ids, values, None, &mut SparseSums::new(similar.count()), |_| true);
+        let found = similar.search(ids, values, None, &mut SparseAccumulator::new(similar.count()), |_| true);
         similar.shares(&found, label, ids, values)
     }
 
-    fn proposer<'a>(&'a self, labels: &'a Table) -> Proposer<'a> {
+    fn matcher<'a>(&'a self, labels: &'a Table) -> Matcher<'a> {
         let Ranker { proposals, associations, names, log_counts, .. } = self;
         let (first, similar) = (Some(&self.first), self.similar.as_ref());
-        Proposer {
+        Matcher {
             proposals: *proposals,
             first,
             associations,
@@ -205,10 +176,10 @@ impl Ranker {
         scope: Scope<'_>,
         memory: &mut RankerMemory,
     ) -> Vec<Vec<Candidate>> {
-        let proposer = self.proposer(labels);
+        let matcher = self.matcher(labels);
         let mut found = match scope {
-            Scope::Candidates => proposer.propose(x, h, memory),
-            Scope::Labels(ids) => proposer.look_up(x, h, ids, memory),
+            Scope::Candidates => matcher.propose(x, h, memory),
+            Scope::Labels(ids) => matcher.look_up(x, h, ids, memory),
         };
         let mut values = Vec::new();
         for (i, candidates) in found.iter_mut().enumerate() {

@@ -1,7 +1,7 @@
 //! [`SimilarExamples`]: votes of the training examples that are most similar to an example.
 //!
 //! ```text
-//! broad(l)    =  Σᵢ sᵢ⁶ yᵢₗ / (1 + Σᵢ sᵢ⁶)                                   the 100 nearest examples i, with cosines sᵢ
+//! similar(l)    =  Σᵢ sᵢ⁶ yᵢₗ / (1 + Σᵢ sᵢ⁶)                                   the 100 nearest examples i, with cosines sᵢ
 //! nearest(l)  =  s₁ Σᵢ rᵢ yᵢₗ / Σᵢ rᵢ,    rᵢ = ((1.01 − s₁) / (1.01 − sᵢ))⁴      the 10 nearest
 //! ```
 //!
@@ -15,9 +15,9 @@
 
 use half::bf16;
 
-use super::fit::RankerData;
+use super::data::RankerData;
 use super::inverted_index::InvertedIndex;
-use super::sums::SparseSums;
+use super::sparse_accumulator::SparseAccumulator;
 use crate::linalg::buffer::Buffer;
 use crate::linalg::csr::{Columns, CsrRef};
 use crate::linalg::kernels::dots::narrow;
@@ -56,7 +56,7 @@ pub(crate) struct SimilarExamples {
 pub(crate) struct SimilarExample {
     pub example: u32,
     pub cosine: f32,
-    pub broad: f32,
+    pub similar: f32,
     pub nearest: f32,
 }
 
@@ -125,7 +125,7 @@ impl SimilarExamples {
         ids: &[u32],
         values: &[f32],
         rows: Option<CsrRef<'_>>,
-        sums: &mut SparseSums,
+        sums: &mut SparseAccumulator,
         keep: impl Fn(u32) -> bool,
     ) -> Vec<SimilarExample> {
         let mut order: Vec<usize> = (0..ids.len()).collect();
@@ -166,38 +166,38 @@ impl SimilarExamples {
         let cosine = |cosine: f32| cosine.min(1.0);
         let weight = |example: u32| self.weights.get(example as usize).copied().unwrap_or(1.0);
         let first = found.first().map_or(0.0, |(_, first)| cosine(*first));
-        let broad = |(example, s): &(u32, f32)| weight(*example) * square(cosine(*s) * square(cosine(*s)));
+        let similar = |(example, s): &(u32, f32)| weight(*example) * square(cosine(*s) * square(cosine(*s)));
         let nearest = |(example, s): &(u32, f32)| {
             weight(*example) * square(square((1.0 + NEAR - first) / (1.0 + NEAR - cosine(*s))))
         };
-        let all = 1.0 + found.iter().map(broad).sum::<f32>();
+        let all = 1.0 + found.iter().map(similar).sum::<f32>();
         let near = found.iter().take(NEAREST).map(nearest).sum::<f32>();
         let of = |(at, pair): (usize, &(u32, f32))| SimilarExample {
             example: pair.0,
             cosine: pair.1,
-            broad: broad(pair) / all,
+            similar: similar(pair) / all,
             nearest: if at < NEAREST && near > 0.0 { first * nearest(pair) / near } else { 0.0 },
         };
         found.iter().enumerate().map(of).collect()
     }
 
     /// Adds the votes for each label up.
-    pub fn vote(&self, similar: &[SimilarExample], broad: &mut SparseSums, nearest: &mut SparseSums) {
-        for found in similar {
+    pub fn vote(&self, found: &[SimilarExample], similar: &mut SparseAccumulator, nearest: &mut SparseAccumulator) {
+        for found in found {
             for label in self.labels(found.example) {
-                broad.add_to(*label, found.broad);
+                similar.add_to(*label, found.similar);
                 nearest.add_to(*label, found.nearest);
             }
         }
     }
 
     /// The part that each feature of an example has in the two votes for a label.
-    pub fn shares(&self, similar: &[SimilarExample], label: u32, ids: &[u32], values: &[f32]) -> Vec<[f32; 2]> {
+    pub fn shares(&self, found: &[SimilarExample], label: u32, ids: &[u32], values: &[f32]) -> Vec<[f32; 2]> {
         let mut shares = vec![[0.0; 2]; ids.len()];
-        for found in similar.iter().filter(|s| self.labels(s.example).contains(&label)) {
-            for ((id, value), [broad, nearest]) in ids.iter().zip(values).zip(&mut shares) {
+        for found in found.iter().filter(|s| self.labels(s.example).contains(&label)) {
+            for ((id, value), [similar, nearest]) in ids.iter().zip(values).zip(&mut shares) {
                 let share = value * self.index.value(*id as usize, found.example) / found.cosine;
-                *broad += share * found.broad;
+                *similar += share * found.similar;
                 *nearest += share * found.nearest;
             }
         }
@@ -228,7 +228,7 @@ fn inner_product(a: &[(u32, f32)], (ids, values): (&[u32], Option<&[f32]>)) -> f
 mod tests {
     use super::*;
     use crate::linalg::csr::Csr;
-    use crate::score::ranker::unit_values;
+    use crate::score::ranker::data::unit_values;
 
     /// Rows in which two of `modulus` features occur.
     fn rows(n: usize, d: usize, modulus: usize) -> Csr {
@@ -264,17 +264,17 @@ mod tests {
         }
         let weights: Vec<f32> = (0..n).map(|i| [1.0, 0.5, 2.0, 0.0][i % 4]).collect();
         let data = RankerData { x: x.view(), y: y.view(), weights: Some(&weights), d, c: c as usize };
-        let similar = SimilarExamples::new(data).unwrap();
-        similar.check(d, c as usize).unwrap();
-        assert_eq!(similar.is_dense(), d == 24);
+        let examples = SimilarExamples::new(data).unwrap();
+        examples.check(d, c as usize).unwrap();
+        assert_eq!(examples.is_dense(), d == 24);
         let mut with_similar = 0;
-        let (mut sums, mut broad, mut nearest) =
-            (SparseSums::new(n), SparseSums::new(c as usize), SparseSums::new(c as usize));
+        let (mut sums, mut similar, mut nearest) =
+            (SparseAccumulator::new(n), SparseAccumulator::new(c as usize), SparseAccumulator::new(c as usize));
         for i in 0..20 {
             let (ids, values) = x.view().row(i);
             let others = |e: u32| e as usize != i;
-            let by_rows = similar.search(ids, values.unwrap(), Some(x.view()), &mut sums, others);
-            let found = similar.search(ids, values.unwrap(), None, &mut sums, others);
+            let by_rows = examples.search(ids, values.unwrap(), Some(x.view()), &mut sums, others);
+            let found = examples.search(ids, values.unwrap(), None, &mut sums, others);
             for (one, other) in by_rows.iter().zip(&found) {
                 assert!((one.cosine - other.cosine).abs() < 0.01, "{i}: {one:?} {other:?}");
             }
@@ -290,20 +290,20 @@ mod tests {
                 .collect();
             all.sort_by(|a, b| b.1.total_cmp(&a.1));
             // The nearest are found for certain, and their cosines are whole but for the rounding of stored values.
-            let certain = if similar.is_dense() { NEAREST } else { 1 };
+            let certain = if examples.is_dense() { NEAREST } else { 1 };
             for (found, (_, cosine)) in found.iter().zip(&all).take(certain).filter(|(_, (_, s))| *s > 0.6) {
                 assert!((f64::from(found.cosine) - cosine).abs() < 0.01, "{i}: {} for {cosine}", found.cosine);
             }
             let power = |s: f32, w: f32| f64::from(w) * f64::from(s.min(1.0)).powi(6);
             let total: f64 = 1.0 + found.iter().map(|f| power(f.cosine, weights[f.example as usize])).sum::<f64>();
-            similar.vote(&found, &mut broad, &mut nearest);
+            examples.vote(&found, &mut similar, &mut nearest);
             for label in 0..c {
                 let of: f64 = found
                     .iter()
                     .filter(|f| f.example % c == label)
                     .map(|f| power(f.cosine, weights[f.example as usize]))
                     .sum();
-                assert!((f64::from(broad.of(label)) - of / total).abs() < 1e-5);
+                assert!((f64::from(similar.of(label)) - of / total).abs() < 1e-5);
             }
             if found.is_empty() {
                 assert!(all.first().is_none_or(|(_, cosine)| *cosine < 0.6), "{i}");
@@ -313,10 +313,10 @@ mod tests {
             let votes: f32 = (0..c).map(|l| nearest.of(l)).sum();
             assert!((votes - found[0].cosine.min(1.0)).abs() < 1e-5);
             let label = found[0].example % c;
-            let shares = similar.shares(&found, label, ids, values.unwrap());
+            let shares = examples.shares(&found, label, ids, values.unwrap());
             let sum = |at: usize| shares.iter().map(|share| share[at]).sum::<f32>();
-            assert!((sum(0) - broad.of(label)).abs() < 1e-4 && (sum(1) - nearest.of(label)).abs() < 1e-4);
-            broad.clear();
+            assert!((sum(0) - similar.of(label)).abs() < 1e-4 && (sum(1) - nearest.of(label)).abs() < 1e-4);
+            similar.clear();
             nearest.clear();
         }
         assert!(with_similar > 15, "{with_similar}");
@@ -329,7 +329,10 @@ mod tests {
         (0..10).for_each(|_| y.end_row());
         let data = RankerData { x: x.view(), y: y.view(), weights: None, d: 6, c: 1 };
         assert!(
-            SimilarExamples::new(data).unwrap().search(&[], &[], None, &mut SparseSums::new(10), |_| true).is_empty()
+            SimilarExamples::new(data)
+                .unwrap()
+                .search(&[], &[], None, &mut SparseAccumulator::new(10), |_| true)
+                .is_empty()
         );
     }
 }

@@ -1,4 +1,4 @@
-//! [`LabelWeights`]: the weights of the one-vs-rest scorers, stored so that few of them are read for an example.
+//! [`OneVsRestWeights`]: the weights of the one-vs-rest scorers, stored so that few of them are read for an example.
 
 use super::candidates::{Candidate, RankerMemory};
 use super::packed_matrix::PackedMatrix;
@@ -12,19 +12,19 @@ const CLEARED: f64 = 1.0 / 16.0;
 /// long, or frequent words speak for very many labels. By features, it is their weights for all labels: good where documents
 /// are short and labels few.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum LabelWeights {
+pub(crate) enum OneVsRestWeights {
     ByLabel(PackedMatrix),
     ByFeature(PackedMatrix),
 }
 
-impl LabelWeights {
+impl OneVsRestWeights {
     /// Stores the features of each label, ascending, with their weights, in the order in which `examples`, given by
     /// features and candidates, read fewer of them. Nothing if there are too many.
     pub fn new<'a>(
         labels: &[Vec<(u32, f32)>],
         d: usize,
         examples: impl Iterator<Item = (&'a [u32], &'a [Candidate])>,
-    ) -> Option<LabelWeights> {
+    ) -> Option<OneVsRestWeights> {
         let mut counts = vec![0u32; d];
         labels.iter().flatten().for_each(|(feature, _)| counts[*feature as usize] += 1);
         let (mut by_label, mut by_feature) = (0.0, 0.0);
@@ -34,42 +34,42 @@ impl LabelWeights {
             by_feature += CLEARED * labels.len() as f64;
         }
         if by_label <= by_feature {
-            return PackedMatrix::new(labels).map(LabelWeights::ByLabel);
+            return PackedMatrix::new(labels).map(OneVsRestWeights::ByLabel);
         }
         let mut features: Vec<Vec<(u32, f32)>> =
             counts.iter().map(|count| Vec::with_capacity(*count as usize)).collect();
         for (label, list) in (0..).zip(labels) {
             list.iter().for_each(|(feature, weight)| features[*feature as usize].push((label, *weight)));
         }
-        PackedMatrix::new(&features).map(LabelWeights::ByFeature)
+        PackedMatrix::new(&features).map(OneVsRestWeights::ByFeature)
     }
 
     pub fn matrix(&self) -> &PackedMatrix {
         match self {
-            LabelWeights::ByLabel(matrix) | LabelWeights::ByFeature(matrix) => matrix,
+            OneVsRestWeights::ByLabel(matrix) | OneVsRestWeights::ByFeature(matrix) => matrix,
         }
     }
 
     /// Checks weights from a file, of `d` features and `c` labels.
     pub fn check(&self, d: usize, c: usize) -> Result<(), &'static str> {
         match self {
-            LabelWeights::ByLabel(matrix) => matrix.check(c, d),
-            LabelWeights::ByFeature(matrix) => matrix.check(d, c),
+            OneVsRestWeights::ByLabel(matrix) => matrix.check(c, d),
+            OneVsRestWeights::ByFeature(matrix) => matrix.check(d, c),
         }
     }
 
     /// The weight of a feature for a label.
     pub fn weight(&self, feature: usize, label: usize) -> f32 {
         match self {
-            LabelWeights::ByLabel(matrix) => matrix.weight(label, feature as u32),
-            LabelWeights::ByFeature(matrix) => matrix.weight(feature, label as u32),
+            OneVsRestWeights::ByLabel(matrix) => matrix.weight(label, feature as u32),
+            OneVsRestWeights::ByFeature(matrix) => matrix.weight(feature, label as u32),
         }
     }
 
     /// Asks the scorers of the candidates of an example.
     pub fn score(&self, ids: &[u32], values: &[f32], candidates: &mut [Candidate], memory: &mut RankerMemory) {
         match self {
-            LabelWeights::ByLabel(matrix) => {
+            OneVsRestWeights::ByLabel(matrix) => {
                 let x = &mut memory.damped;
                 ids.iter().zip(values).for_each(|(id, value)| x[*id as usize] = *value);
                 for candidate in candidates {
@@ -77,7 +77,7 @@ impl LabelWeights {
                 }
                 ids.iter().for_each(|id| x[*id as usize] = 0.0);
             }
-            LabelWeights::ByFeature(matrix) => {
+            OneVsRestWeights::ByFeature(matrix) => {
                 let sums = &mut memory.scores;
                 for (feature, value) in ids.iter().zip(values) {
                     matrix.for_each(*feature as usize, |label, weight| sums[label as usize] += value * weight);

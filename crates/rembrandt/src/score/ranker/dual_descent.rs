@@ -45,7 +45,7 @@ impl Dual {
 }
 
 /// A descent for one label after the other, in the same memory.
-pub(super) struct Descent<'a> {
+pub(super) struct DualDescent<'a> {
     /// Rows of length 1, or empty.
     x: CsrRef<'a>,
     /// w, with a place for every feature.
@@ -58,10 +58,10 @@ pub(super) struct Descent<'a> {
     rng: ChaCha8Rng,
 }
 
-impl<'a> Descent<'a> {
-    pub fn new(x: CsrRef<'a>, d: usize) -> Descent<'a> {
+impl<'a> DualDescent<'a> {
+    pub fn new(x: CsrRef<'a>, d: usize) -> DualDescent<'a> {
         let rng = ChaCha8Rng::seed_from_u64(0);
-        Descent { x, w: vec![0.0; d], touched: Vec::new(), order: Vec::new(), duals: Vec::new(), rng }
+        DualDescent { x, w: vec![0.0; d], touched: Vec::new(), order: Vec::new(), duals: Vec::new(), rng }
     }
 
     /// Begins with a label, whose number seeds the order of its examples.
@@ -85,7 +85,7 @@ impl<'a> Descent<'a> {
         kept
     }
 
-    /// Takes weights below `least` out of w, as [`weights`](Descent::weights) does, and returns them.
+    /// Takes weights below `least` out of w, as [`weights`](DualDescent::weights) does, and returns them.
     pub fn drop_small(&mut self, least: f32) -> Vec<(u32, f32)> {
         let mut dropped = Vec::new();
         for feature in &self.touched {
@@ -218,7 +218,7 @@ mod tests {
             x.end_row();
             examples.push((row, if unit() < 0.3 { 1.0 } else { -1.0 }, 0.2 + unit()));
         }
-        let mut descent = Descent::new(x.view(), 12);
+        let mut descent = DualDescent::new(x.view(), 12);
         descent.begin(5);
         descent.duals.extend(examples.iter().map(|(row, sign, cost)| Dual::new(*row, *sign, *cost)));
         descent.descend_to(1.0, 20_000, 1e-6);

@@ -1,4 +1,4 @@
-//! [`SparseSums`]: sums with a place for every column, of which few are touched.
+//! [`SparseAccumulator`]: sums with a place for every column, of which few are touched.
 
 use super::inverted_index::InvertedIndex;
 use super::packed_matrix::PackedMatrix;
@@ -9,15 +9,15 @@ const BLOCK: usize = 64;
 
 /// Sums with a place for every label, or every example.
 #[derive(Debug)]
-pub(crate) struct SparseSums {
+pub(crate) struct SparseAccumulator {
     sums: Vec<f32>,
     /// Columns whose sum may not be 0; some of them twice.
     touched: Vec<u32>,
 }
 
-impl SparseSums {
-    pub fn new(columns: usize) -> SparseSums {
-        SparseSums { sums: vec![0.0; columns], touched: Vec::new() }
+impl SparseAccumulator {
+    pub fn new(columns: usize) -> SparseAccumulator {
+        SparseAccumulator { sums: vec![0.0; columns], touched: Vec::new() }
     }
 
     /// Adds the product of an example, given by its features and their values, with a matrix whose rows are features.
@@ -61,7 +61,7 @@ impl SparseSums {
     }
 
     /// Adds the product of an example with all others, where features are in many of them. Only
-    /// [`take_largest_of_all`](SparseSums::take_largest_of_all) finds these sums.
+    /// [`take_largest_of_all`](SparseAccumulator::take_largest_of_all) finds these sums.
     pub fn add_all_examples(&mut self, index: &InvertedIndex, ids: &[u32], values: &[f32]) {
         for (feature, value) in ids.iter().zip(values) {
             let places = index.places(*feature as usize);
