@@ -26,8 +26,11 @@ use crate::score::ranker::similar_examples::SimilarExamples;
 use crate::score::ranker::{Candidate, Combination, LabelViews, Proposals};
 use crate::{Embedding, Error, Rembrandt, Result, Run};
 
-/// Dimensions of the embedding: with its oversampling one panel of columns.
+/// Dimensions of the embedding: with its oversampling one panel of columns, or, where tables of so many numbers have room
+/// for more, up to four panels.
 const K: usize = 44;
+const MOST_K: usize = 172;
+const SMALL_TABLES: usize = 1 << 19;
 /// Labels proposed by words and by the embedding, and those of them that become candidates.
 const BY_WORDS: usize = 150;
 const BY_EMBEDDING: usize = 100;
@@ -45,7 +48,7 @@ const MANY_HELD_OUT: usize = 40;
 #[serde(default)]
 #[non_exhaustive]
 pub struct RankerParams {
-    /// Dimensions of the embedding; absent: 44, or as many as there are labels or features.
+    /// Dimensions of the embedding; absent: 44, up to 172 where tables stay small, or as many as there are labels or features.
     pub k: Option<usize>,
     /// Relative ridge λ of the embedding; absent: what makes the real ridge four squared lengths of a mean example.
     pub ridge: Option<f64>,
@@ -136,7 +139,7 @@ impl RankerParams {
     fn embedder(&self, shape: Shape) -> Rembrandt {
         let most = shape.c.min(shape.d).max(1);
         let ridge = self.ridge.unwrap_or(FIRST_RIDGE * shape.d as f64 / shape.n.max(1) as f64);
-        let k = self.k.unwrap_or_else(|| K.min(most));
+        let k = self.k.unwrap_or_else(|| (SMALL_TABLES / (shape.c + shape.d).max(1)).clamp(K, MOST_K).min(most));
         Rembrandt { k, ridge, ..self.embedding.clone() }
     }
 

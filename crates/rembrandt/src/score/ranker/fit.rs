@@ -32,7 +32,9 @@ use crate::{Error, Result, Run};
 /// more than pushing the others down, which is what most pairs of the sample are about.
 const LEAST_SOFTMAX_COST: f64 = 1.0;
 /// The share of the true labels that are proposed for held-out examples which the shortlist keeps, and its least length.
+/// Where an example has one label, most of those that are proposed are ranked first in the end, so that each loss counts.
 const KEPT: f64 = 0.98;
+const KEPT_SOFTMAX: f64 = 0.995;
 const FEWEST: u32 = 20;
 /// Held-out examples that the first combination is fitted to, and those that look for similar ones, at most: enough for
 /// few weights.
@@ -182,7 +184,8 @@ impl RankerFit<'_> {
         let mut ranks: Vec<usize> = examples.iter().flat_map(|row| ranks_of_truth(&first, &row.candidates)).collect();
         ranks.sort_unstable();
         let most = self.proposals.shortlist;
-        let enough = ranks.get((KEPT * ranks.len() as f64) as usize).map_or(most, |rank| *rank as u32);
+        let kept = if self.loss == Loss::Softmax { KEPT_SOFTMAX } else { KEPT };
+        let enough = ranks.get((kept * ranks.len() as f64) as usize).map_or(most, |rank| *rank as u32);
         (first, enough.clamp(FEWEST.min(most), most))
     }
 

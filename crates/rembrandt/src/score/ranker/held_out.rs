@@ -6,8 +6,9 @@ use super::data::RankerData;
 use crate::linalg::topk::TopK;
 use crate::score::head::Loss;
 
-/// A combination is preferred where the mean precision at 1, 3 and 5 gains at least so much, and more than so many standard
-/// errors of it. Less is not worth keeping all examples and looking through them for each prediction.
+/// Labels that are looked at.
+const BEST: usize = 5;
+/// A combination is preferred where nDCG@5 gains at least so much, and more than so many standard errors of it. Less is not worth keeping all examples and looking through them for each prediction.
 const WORTH: f64 = 0.005;
 const ERRORS: f64 = 2.0;
 
@@ -44,18 +45,20 @@ impl HeldOutViews {
 
     /// The best labels of an example in the order of a score.
     pub fn ranked(&self, place: usize, score: impl Fn(&Candidate) -> f32) -> Vec<u32> {
-        let mut best = TopK::new(5);
+        let mut best = TopK::new(BEST);
         self.candidates[place].iter().for_each(|candidate| best.offer(candidate.label, score(candidate)));
         best.into_ranked().map(|(label, _)| label).collect()
     }
 
-    /// The mean of the precision at 1, 3 and 5 for each example.
-    fn precision(&self, data: RankerData<'_>) -> Vec<f64> {
+    /// The normalized discounted cumulative gain at 5 of each example.
+    fn ndcg(&self, data: RankerData<'_>) -> Vec<f64> {
+        let gain = |at: usize| 1.0 / (2.0 + at as f64).log2();
         let of = |(place, i): (usize, &u32)| {
             let ranked = self.ranked(place, |c| self.halves.of(place).score(&c.views));
             let truth = data.y.row(*i as usize).0;
-            let hits = |k: usize| ranked.iter().take(k).filter(|label| truth.binary_search(label).is_ok()).count();
-            [1, 3, 5].into_iter().map(|k| hits(k) as f64 / k as f64).sum::<f64>() / 3.0
+            let hits = (0..ranked.len()).filter(|at| truth.binary_search(&ranked[*at]).is_ok());
+            let most: f64 = (0..truth.len().clamp(1, BEST)).map(gain).sum();
+            hits.map(gain).sum::<f64>() / most
         };
         self.rows.iter().enumerate().map(of).collect()
     }
@@ -63,7 +66,7 @@ impl HeldOutViews {
     /// Whether the same examples show that these views are better than others by more than chance.
     pub fn gains_on(&self, other: &HeldOutViews, data: RankerData<'_>) -> bool {
         let weights = self.rows.iter().map(|i| data.weight(*i as usize));
-        let gains = self.precision(data).into_iter().zip(other.precision(data)).map(|(a, b)| a - b);
+        let gains = self.ndcg(data).into_iter().zip(other.ndcg(data)).map(|(a, b)| a - b);
         let (mut total, mut sum, mut squares) = (0.0, 0.0, 0.0);
         for (gain, weight) in gains.zip(weights) {
             total += weight;
