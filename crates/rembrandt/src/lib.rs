@@ -32,8 +32,8 @@
 //!
 //! Sparse features come from [`Dataset::read`] (text formats and caches), [`Dataset::from_csr`] (matrices in memory) or
 //! [`data::convert`], which writes a cache that is mapped instead of read. [`Trainer`] trains a model with the defaults;
-//! [`train::TrainParams`] has every setting of the paper's systems, and [`tree::TreeParams`] those of trees. [`Rembrandt`]
-//! finds the embedding alone, for which [`EmbeddingFile`] is the file.
+//! [`train::Training`] has every setting of them, of the paper's systems and of trees. [`Rembrandt`] finds the embedding
+//! alone, for which [`EmbeddingFile`] is the file.
 //!
 //! # Map
 //!

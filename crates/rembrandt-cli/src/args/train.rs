@@ -1,6 +1,7 @@
 //! Arguments of `rembrandt train`.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use bytesize::ByteSize;
 use clap::Args;
@@ -8,7 +9,8 @@ use rembrandt::data::featurizer::{FeaturizerParams, Hashing, NGrams, Weighting};
 use rembrandt::embed::Method;
 use rembrandt::metrics::Propensity;
 use rembrandt::score::head::{FeatureParams, Kernel, SampledParams};
-use rembrandt::train::{FeatureOptions, HeadChoice, HeadKind, RankerParams, TrainParams};
+use rembrandt::train::{FeatureOptions, HeadChoice, HeadKind, HeadTrainParams, Training};
+use rembrandt::{Dataset, Error, Examples, Result};
 
 use super::method::{self, METHODS, MethodChoice};
 use super::tree::TreeArgs;
@@ -127,6 +129,26 @@ impl HeadArgs {
         self.epochs
     }
 
+    /// Puts what was given over parameters of a head. An option that its kind has no use for is refused.
+    fn put_over(&self, params: &mut HeadTrainParams) -> Result<()> {
+        if let Some((name, reason)) = self.useless(Some(params.head)) {
+            return Err(Error::parameter(name, reason));
+        }
+        params.folds = self.folds.unwrap_or(params.folds);
+        params.atoms = self.atoms;
+        params.logistic.ridge = self.head_ridge.unwrap_or(params.logistic.ridge);
+        let sampled = |labels| SampledParams::new(params.head.loss()).with(|p| p.labels = labels);
+        params.sampled = self.sampled_labels.map(|labels| sampled(usize::try_from(labels).unwrap_or(usize::MAX)));
+        params.descent.ridge = self.head_ridge.unwrap_or(params.descent.ridge);
+        params.descent.epochs = self.epochs.unwrap_or(params.descent.epochs);
+        params.descent.seed = params.embedding.seed;
+        params.features = self.random_features.map(|features| {
+            features.with(|f| (f.bandwidth, f.seed) = (self.bandwidth.unwrap_or(f.bandwidth), params.embedding.seed))
+        });
+        params.label_weights = self.label_weights.as_deref().map(read_weights).transpose()?;
+        Ok(())
+    }
+
     /// Which options were given, of those that ls has no use for.
     fn for_heads(&self) -> [(&'static str, bool); 3] {
         [
@@ -151,19 +173,14 @@ impl HeadArgs {
 
 impl TrainArgs {
     /// The kind of head that was asked for or comes with the method; absent: whichever suits the data.
-    pub fn head_kind(&self, method: Method) -> Option<HeadKind> {
-        self.head_choice().kind(method)
-    }
-
-    /// Whether nothing was given that asks for one of the paper's systems.
-    pub fn is_default(&self, method: Method) -> bool {
-        self.head_choice().is_default_training(method)
+    fn head_kind(&self, method: Method) -> Option<HeadKind> {
+        self.head_choice().unwrap_or(HeadChoice::Suited).kind(method)
     }
 
     /// The head that was asked for, by name or by options that only a head has a use for.
-    fn head_choice(&self) -> HeadChoice {
+    fn head_choice(&self) -> Option<HeadChoice> {
         let asks_for_one = self.params.as_published() || self.head.random_features.is_some();
-        self.head.head.unwrap_or(if asks_for_one { HeadChoice::Suited } else { HeadChoice::Default })
+        self.head.head.or(asks_for_one.then_some(HeadChoice::Suited))
     }
 
     /// The first option that the default training has no use for.
@@ -178,13 +195,9 @@ impl TrainArgs {
         let (folds, atoms) = (self.head.folds.is_some(), self.head.atoms.is_some());
         let given = [&self.params.given()[..], &[("folds", folds), ("atoms", atoms)]].concat();
         let for_heads = || self.head.useless(self.head_kind(method)).map(|(name, reason)| (name, reason.to_owned()));
-        let without_head = || self.is_default(method).then(|| self.useless_without_head()).flatten();
+        let ranker = Training::has_ranker(method, self.head_choice());
+        let without_head = || ranker.then(|| self.useless_without_head()).flatten();
         method::useless(method, &given).or_else(for_heads).or_else(without_head)
-    }
-
-    /// The first option that would have no effect with a kind of head, once that is known.
-    pub fn useless_head(&self, kind: HeadKind) -> Option<(&'static str, &'static str)> {
-        self.head.useless(Some(kind))
     }
 
     /// The first option that only trees have a use for.
@@ -192,40 +205,31 @@ impl TrainArgs {
         self.typed.iter().find(|typed| typed.heading.as_deref() == Some("Trees"))
     }
 
-    /// Parameters of the default training.
-    pub fn ranker_params(&self) -> RankerParams {
-        RankerParams::default().with(|params| {
-            params.embedding = self.params.over(params.embedding.clone());
-            (params.k, params.ridge) = (self.params.given_k(), self.params.given_ridge());
-            params.group_duplicates = self.head.group_duplicates;
-            params.propensity = self.head.propensity;
-        })
-    }
-
-    /// Parameters of the library for an embedding and a kind of head.
-    pub fn params(&self, method: Method, kind: HeadKind) -> TrainParams {
-        let mut params = TrainParams::for_method(method, kind);
-        params.embedding = self.params.over(params.embedding);
-        (params.k, params.ridge) = (self.params.given_k(), self.params.given_ridge());
-        let head = &self.head;
-        params.folds = head.folds.unwrap_or(params.folds);
-        params.atoms = head.atoms;
-        params.group_duplicates = head.group_duplicates;
-        params.propensity = head.propensity;
-        params.features = head.random_features;
-        params.logistic.ridge = head.head_ridge.unwrap_or(params.logistic.ridge);
-        let sampled = |labels| SampledParams::new(kind.loss()).with(|p| p.labels = labels);
-        params.sampled = head.sampled_labels.map(|labels| sampled(usize::try_from(labels).unwrap_or(usize::MAX)));
-        params.descent.ridge = head.head_ridge.unwrap_or(params.descent.ridge);
-        params.descent.epochs = head.epochs.unwrap_or(params.descent.epochs);
-        params.descent.seed = params.embedding.seed;
-        if let Some((features, bandwidth)) = params.features.as_mut().zip(head.bandwidth) {
-            features.bandwidth = bandwidth;
+    /// The training: the defaults of the library for the method and the data, with what was given put over them.
+    pub fn training(&self, data: &Dataset) -> Result<Training> {
+        let method = match self.method {
+            MethodChoice::Embedding(method) => method,
+            MethodChoice::Trees(method) => return Ok(self.tree_params(method)?.into()),
+        };
+        let mut training = Training::new(method, self.head_choice(), data)?;
+        let (k, ridge) = (self.params.given_k(), self.params.given_ridge());
+        // The authors had other data in mind.
+        let k = k.map(|k| if self.params.preset_chose_k() { k.min(data.shape().c) } else { k });
+        match &mut training {
+            Training::Ranker(params) => {
+                (params.k, params.ridge) = (k, ridge);
+                params.embedding = self.params.over(params.embedding.clone());
+                (params.group_duplicates, params.propensity) = (self.head.group_duplicates, self.head.propensity);
+            }
+            Training::Head(params) => {
+                (params.k, params.ridge) = (k, ridge);
+                params.embedding = self.params.over(params.embedding.clone());
+                (params.group_duplicates, params.propensity) = (self.head.group_duplicates, self.head.propensity);
+                self.head.put_over(params)?;
+            }
+            Training::Trees(_) => {}
         }
-        if let Some(features) = &mut params.features {
-            features.seed = params.embedding.seed;
-        }
-        params
+        Ok(training)
     }
 }
 
@@ -309,29 +313,39 @@ const KERNELS: &[(&str, Kernel)] = &[
 ];
 
 /// Reads `cauchy:4000` or `quasi-gaussian:1000`.
-fn parse_features(text: &str) -> Result<FeatureParams, String> {
+fn parse_features(text: &str) -> std::result::Result<FeatureParams, String> {
     let wrong = || "write a kernel and a number, such as cauchy:4000 or quasi-gaussian:1000".to_owned();
     let (name, count) = text.split_once(':').ok_or_else(wrong)?;
     let (quasi, name) = name.strip_prefix("quasi-").map_or((false, name), |name| (true, name));
     let kernel = KERNELS.iter().find(|(word, _)| *word == name).ok_or_else(wrong)?.1;
     let count = count.parse().ok().filter(|count| *count > 0).ok_or_else(wrong)?;
-    Ok(TrainParams::FEATURES.with(|params| (params.kernel, params.quasi, params.count) = (kernel, quasi, count)))
+    Ok(HeadTrainParams::FEATURES.with(|params| (params.kernel, params.quasi, params.count) = (kernel, quasi, count)))
+}
+
+/// One number per line.
+fn read_weights(path: &Path) -> Result<Vec<f32>> {
+    let text = fs::read_to_string(path).map_err(Error::io(path))?;
+    let number = |(i, line): (usize, &str)| match line.trim().parse::<f32>() {
+        Ok(weight) if weight.is_finite() && weight >= 0.0 => Ok(weight),
+        _ => Err(Error::line(path, i as u64 + 1, "is not a weight: write a number, zero or more")),
+    };
+    text.lines().enumerate().map(number).collect()
 }
 
 /// Reads a number, zero or more.
-fn parse_ridge(text: &str) -> Result<f64, String> {
+fn parse_ridge(text: &str) -> std::result::Result<f64, String> {
     let number = text.parse().ok().filter(|v: &f64| v.is_finite() && *v >= 0.0);
     number.ok_or_else(|| "write a number, zero or more".to_owned())
 }
 
 /// Reads a number above zero.
-fn parse_bandwidth(text: &str) -> Result<f64, String> {
+fn parse_bandwidth(text: &str) -> std::result::Result<f64, String> {
     let number = text.parse().ok().filter(|v: &f64| v.is_finite() && *v > 0.0);
     number.ok_or_else(|| "write a number above zero".to_owned())
 }
 
 /// Reads `wikipedia` or `0.55,1.5`.
-pub(super) fn parse_propensity(text: &str) -> Result<Propensity, String> {
+pub(super) fn parse_propensity(text: &str) -> std::result::Result<Propensity, String> {
     match text {
         "wikipedia" => return Ok(Propensity::WIKIPEDIA),
         "amazon" => return Ok(Propensity::AMAZON),

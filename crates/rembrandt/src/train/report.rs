@@ -7,7 +7,7 @@ use crate::score::head::LogisticReport;
 
 /// How a training went.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct TrainReport {
+pub struct HeadReport {
     /// How good the head was on held-out examples.
     pub held_out: HeldOut,
     /// The embedding of all examples.
