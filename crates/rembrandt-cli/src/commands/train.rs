@@ -10,14 +10,13 @@ use std::time::Instant;
 use bytesize::ByteSize;
 use rembrandt::Error;
 use rembrandt::data::records::RecordFormat;
-use rembrandt::data::{Dataset, RowScale, Texts};
-use rembrandt::embed::Method;
+use rembrandt::data::{Dataset, Texts};
 use rembrandt::model::Preprocessing;
 use rembrandt::train::{Prepared, Training, TrainingData};
 use serde_json::json;
 
 use self::report::Told;
-use crate::args::{MethodChoice, TrainArgs};
+use crate::args::TrainArgs;
 use crate::memory::Limit;
 use crate::output::{print, print_json};
 use crate::progress::Display;
@@ -28,7 +27,7 @@ pub fn run(args: &TrainArgs) -> anyhow::Result<()> {
     let began = Instant::now();
     source::check_outputs(std::slice::from_ref(&args.output), &args.train, &args.read)?;
     source::check_apart(&args.output, &args.head.label_weights)?;
-    refuse_options(args)?;
+    args.check()?;
     let limit = Limit::new(args.max_memory);
     let mut display = Display::new(args.quiet);
     let opened = open(args, limit, &mut display);
@@ -83,47 +82,6 @@ fn train(
     model.save(&args.output)?;
     resume.finish(display);
     Ok((told, seconds))
-}
-
-/// Refuses options that would have no effect.
-fn refuse_options(args: &TrainArgs) -> rembrandt::Result<()> {
-    match args.method {
-        MethodChoice::Trees(method) => {
-            let params = args.tree_params(method)?;
-            if args.resume && !params.keeps_checkpoints() {
-                let reason = "keeps nothing of this method, whose one tree is finished all at once: leave it out";
-                return Err(Error::parameter("resume", reason));
-            }
-        }
-        MethodChoice::Embedding(method) => refuse_for_embedding(args, method)?,
-    }
-    match (args.read.given(), args.columns.given()) {
-        (Some(name), _) if args.text => {
-            Err(Error::parameter(name, "is for sparse rows: leave it out, or leave out --text"))
-        }
-        (_, Some(name)) if !args.text => Err(Error::parameter(name, "is for texts: leave it out, or add --text")),
-        _ => Ok(()),
-    }
-}
-
-/// Refuses options that would have no effect with an embedding.
-fn refuse_for_embedding(args: &TrainArgs, method: Method) -> rembrandt::Result<()> {
-    if let Some((name, reason)) = args.useless(method) {
-        return Err(Error::parameter(name, reason));
-    }
-    if let Some(typed) = args.for_trees() {
-        let reason = format!("--{} is for trees, and the method is {}", typed.name.replace('_', "-"), method.name());
-        return Err(Error::Data(format!("{reason}: leave it out")));
-    }
-    if args.params.preset_divides_rows() {
-        let reason = "divides rows, which train does not: add --scale-rows none and, for rows of length 1, --normalize";
-        return Err(Error::parameter("preset", reason));
-    }
-    if args.params.row_scale() != RowScale::None {
-        let reason = "is for embed: train keeps how rows are scaled in the model, ask for it with --normalize";
-        return Err(Error::parameter("scale_rows", reason));
-    }
-    Ok(())
 }
 
 /// Reads the data as the options ask for, and says what was done to them.

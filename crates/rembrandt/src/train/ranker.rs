@@ -26,8 +26,6 @@ use crate::score::ranker::similar_examples::SimilarExamples;
 use crate::score::ranker::{Candidate, Combination, LabelViews, Proposals, unit_values};
 use crate::{Embedding, Error, Rembrandt, Result, Run};
 
-/// Dimensions of the embedding: with its oversampling one panel of columns.
-const K: usize = 44;
 /// Labels proposed by words and by the embedding, and those of them that become candidates.
 const BY_WORDS: usize = 150;
 const BY_EMBEDDING: usize = 100;
@@ -96,6 +94,9 @@ pub struct RankerReport {
 }
 
 impl RankerParams {
+    /// Dimensions of the embedding by default: with its oversampling one panel of columns.
+    pub const K: usize = 44;
+
     /// Checks everything against the data, before any work.
     ///
     /// # Errors
@@ -129,7 +130,7 @@ impl RankerParams {
     fn embedder(&self, shape: Shape) -> Rembrandt {
         let most = shape.c.min(shape.d).max(1);
         let ridge = resolved_ridge(self.ridge, shape);
-        let k = self.k.unwrap_or_else(|| K.min(most));
+        let k = self.k.unwrap_or_else(|| RankerParams::K.min(most));
         Rembrandt { k, ridge, ..self.embedding.clone() }
     }
 
