@@ -195,7 +195,9 @@ pub(super) fn parse_propensity(text: &str) -> std::result::Result<Propensity, St
     }
     let numbers = text.split_once(',').and_then(|(a, b)| Some((a.trim().parse().ok()?, b.trim().parse().ok()?)));
     match numbers {
-        Some((a, b)) if [a, b].iter().all(|v: &f64| v.is_finite() && *v >= 0.0) => Ok(Propensity { a, b }),
+        Some((a, b)) if [a, b].iter().all(|v: &f64| v.is_finite() && *v >= 0.0) => {
+            Ok(Propensity::default().with(|p| (p.a, p.b) = (a, b)))
+        }
         _ => Err("write wikipedia, amazon, other, or two numbers such as 0.55,1.5".to_owned()),
     }
 }

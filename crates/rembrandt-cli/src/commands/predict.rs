@@ -26,8 +26,9 @@ pub fn run(args: &PredictArgs) -> anyhow::Result<()> {
     let model = Model::open(&args.model)?;
     check_names(&model, args.format)?;
     let labels = args.labels.as_deref().map(|path| read_labels(&model, path)).transpose()?;
-    let predictor =
-        model.predictor(PredictOptions { top: args.top, threshold: args.threshold, labels, exact: args.exact })?;
+    let predictor = model.predictor(PredictOptions::top(args.top).with(|options| {
+        (options.threshold, options.labels, options.exact) = (args.threshold, labels, args.exact);
+    }))?;
     let mut display = Display::new(args.quiet);
     let mut work = |out: &mut dyn Write, name: &Path| -> Result<()> {
         stream(&model, &args.input, &args.input_args, &mut display, |batch| {

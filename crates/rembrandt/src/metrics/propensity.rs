@@ -13,12 +13,15 @@ use crate::{Error, Result};
 /// authors to data in which the missing labels are known. For N < 3 the formula would give propensities above 1; C is
 /// 0 then, and all labels count the same.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Propensity {
     /// A: how much faster the recording of frequent labels is than that of rare ones.
     pub a: f64,
     /// B: a shift of the counts.
     pub b: f64,
 }
+
+setter!(Propensity);
 
 impl Propensity {
     /// For data made from Wikipedia: A = 0.5, B = 0.4.

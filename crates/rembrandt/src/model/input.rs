@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Model, Predictions, Predictor, Preprocessing};
 use crate::data::formats::{Format, Ids, ReadOptions, read_rows_with_vocabulary_from};
 use crate::data::records::{RecordFormat, RecordOptions};
@@ -10,7 +12,8 @@ use crate::linalg::csr::{Csr, CsrRef};
 use crate::{Error, Result, Run};
 
 /// How examples are written; which of the two counts is for the model to say.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 #[non_exhaustive]
 pub struct InputOptions {
     /// For models of sparse features.

@@ -74,6 +74,7 @@ impl Default for RankerParams {
 
 /// How a training went.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct RankerReport {
     /// How good the model was on held-out examples, before these joined the training.
     pub held_out: HeldOut,

@@ -57,6 +57,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Rows, Shape, Side, Vocabulary};
 use crate::{Error, Result, Run};
 
@@ -70,7 +72,8 @@ use source::{Sizes, Source};
 pub type Sink<'a> = dyn FnMut(Rows) -> Result<()> + 'a;
 
 /// How to read a text file. The default finds out by itself.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 #[non_exhaustive]
 pub struct ReadOptions {
     /// The format of the file.
@@ -87,7 +90,8 @@ pub struct ReadOptions {
 setter!(ReadOptions);
 
 /// The format of a text file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Format {
     /// Found out from the first line.
     #[default]
@@ -129,7 +133,8 @@ impl fmt::Display for Format {
 }
 
 /// How labels and features are identified.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Ids {
     /// By words on the side, labels or features, on which the beginning of the file has an id that is no number; in a
     /// file with a header, the first id decides.
@@ -166,6 +171,7 @@ impl fmt::Display for Ids {
 
 /// Counts of a file after reading.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Summary {
     /// Numbers of examples, features and labels: from the header, the names, or the ids that occur.
     pub shape: Shape,

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 use super::{RecordFormat, RecordOptions, Records};
 use crate::data::formats::{finite, show};
 use crate::{Error, Result};
@@ -18,7 +20,8 @@ const NAMES_SHOWN: usize = 12;
 /// assert_eq!("title".parse::<Selector>()?, Selector::Name("title".into()));
 /// # Ok::<(), rembrandt::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Selector {
     /// The column that the first line calls so; in JSON, the key.
     Name(String),

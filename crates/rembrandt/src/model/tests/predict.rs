@@ -1,5 +1,7 @@
-use super::super::{PredictOptions, Predictions, Threshold};
+use super::super::{EvaluationOptions, InputOptions, PredictOptions, Predictions, Threshold};
 use super::*;
+use crate::data::formats::Ids;
+use crate::data::records::Selector;
 use crate::metrics::rank;
 use crate::score::head::{Inputs, Pursuit};
 
@@ -329,4 +331,15 @@ fn numbers_that_overflow_are_harmless() {
         assert_eq!(found.labels(0).len(), 300);
         assert!(found.row(0).all(|(_, p)| (0.0..=1.0).contains(&p)), "{kind}");
     }
+}
+
+#[test]
+fn options_come_back_from_json() {
+    fn back<T: serde::Serialize + serde::de::DeserializeOwned + PartialEq + std::fmt::Debug>(options: &T) {
+        assert_eq!(&serde_json::from_str::<T>(&serde_json::to_string(options).unwrap()).unwrap(), options);
+        serde_json::from_str::<T>("{}").unwrap();
+    }
+    back(&PredictOptions::top(3).with(|o| (o.threshold, o.labels) = (Some(Threshold::Fixed(0.5)), Some(vec![1]))));
+    back(&EvaluationOptions::default().with(|o| o.bootstrap = 7));
+    back(&InputOptions::default().with(|o| (o.rows.ids, o.records.labels) = (Ids::Words, Some(Selector::Number(2)))));
 }

@@ -94,6 +94,7 @@ pub struct Logistic {
 
 /// An account of a training.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct LogisticReport {
     /// The real ridge ρ.
     pub rho: f64,
