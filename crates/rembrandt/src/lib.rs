@@ -22,7 +22,7 @@
 //! let texts = Texts::new((0..200).map(|i| about(["chess", "go", "poker"][i % 3], i)));
 //! let model = Trainer::new().fit(&texts)?;
 //! let top = model.predict_texts(&["a game of chess"], 1)?;
-//! assert_eq!(model.label_name(top.labels(0)[0] as usize), "chess");
+//! assert_eq!(model.label_name(top.labels(0)[0]), "chess");
 //! # let path = std::env::temp_dir().join(format!("rembrandt-front-page-{}.model", std::process::id()));
 //! model.save(&path)?;
 //! let model = Model::open(&path)?;

@@ -243,23 +243,23 @@ impl Model {
     ///
     /// # Panics
     /// If there is no such label.
-    pub fn label_name(&self, id: usize) -> String {
-        self.label_names().map_or_else(|| id.to_string(), |names| names.name(id).to_owned())
+    pub fn label_name(&self, label: u32) -> String {
+        self.label_names().map_or_else(|| label.to_string(), |names| names.name(label as usize).to_owned())
     }
 
     /// The name of a feature or, without names, its id.
     ///
     /// # Panics
     /// If there is no such feature.
-    pub fn feature_name(&self, id: usize) -> String {
-        self.feature_names().map_or_else(|| id.to_string(), |names| names.name(id).to_owned())
+    pub fn feature_name(&self, feature: u32) -> String {
+        self.feature_names().map_or_else(|| feature.to_string(), |names| names.name(feature as usize).to_owned())
     }
 
     /// The id of a label given by its exact name or, if no label is named so, by its id.
     ///
     /// # Errors
     /// If there is no such label; the message offers similar names.
-    pub fn find_label(&self, text: &str) -> Result<usize> {
+    pub fn find_label(&self, text: &str) -> Result<u32> {
         names::find_label(text, self.shape().c, self.label_names().map(|names| |id: usize| names.name(id)))
     }
 }

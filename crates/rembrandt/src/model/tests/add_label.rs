@@ -98,7 +98,7 @@ fn a_label_added_again_lands_where_it_was() {
             more.save(&next).unwrap();
             let near = Model::open(&next).unwrap().neighbors(10, 2).unwrap();
             assert_eq!(more.neighbors(10, 2).unwrap(), near);
-            assert_eq!(near[0].id, label as usize, "{near:?}, centred: {center}");
+            assert_eq!(near[0].label, label, "{near:?}, centred: {center}");
             assert!(near[0].cosine > 0.95 && near[0].cosine > near[1].cosine + 0.1, "{near:?}, centred: {center}");
         }
     }

@@ -14,8 +14,8 @@ fn shares_add_up_to_the_prediction() {
                 let ids: Vec<usize> = x.view().entries(i).map(|(id, _)| id).collect();
                 let mut logs = Vec::new();
                 for (label, p) in found.row(i).take(3) {
-                    let why = model.explain(one.view(), label as usize).unwrap();
-                    assert_eq!((why.label, why.probability), (label as usize, p), "{kind}");
+                    let why = model.explain(one.view(), label).unwrap();
+                    assert_eq!((why.label, why.probability), (label, p), "{kind}");
                     assert_eq!(why.exact, !["random-features", "pursuit"].contains(&kind));
                     assert_eq!(why.views.len(), if kind.starts_with("ranker") { 7 } else { 0 }, "{kind}");
                     let sum = why.base + why.into_iter().map(|c| c.log_odds).sum::<f64>();

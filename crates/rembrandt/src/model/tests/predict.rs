@@ -288,7 +288,7 @@ fn texts_are_turned_into_features() {
     assert!(found.row(0).all(|(label, p)| close(p, expected[label as usize], 1e-4)));
     assert!(found.row(1).eq(found.row(2)));
     let tea = featurizer.id("tea").unwrap();
-    assert_eq!(model.feature_name(tea as usize), "tea");
+    assert_eq!(model.feature_name(tea), "tea");
     let message = predictor.predict(x.view()).unwrap_err().to_string();
     assert_eq!(message, "x: the model was trained on texts and cannot read features: give it texts");
 }
