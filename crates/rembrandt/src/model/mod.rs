@@ -42,7 +42,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::data::Dataset;
-use crate::linalg::table::{Precision, Table};
+use crate::linalg::table::{NumberFormat, Table};
 use crate::score::head::{Calibration, Head};
 use crate::tree::Trees;
 use crate::{Error, Result};
@@ -127,7 +127,7 @@ impl Model {
     /// The same model with its large matrices in half the space (bfloat16), at the price of two or three digits.
     pub fn compact(&self) -> Model {
         let mut contents = Contents::clone(&self.contents);
-        let narrow = |table: &mut Table| *table = table.to_precision(Precision::Bf16);
+        let narrow = |table: &mut Table| *table = table.to_format(NumberFormat::Bf16);
         narrow(&mut contents.labels);
         narrow(&mut contents.projection);
         if let Head::Linear { weights } | Head::RandomFeatures { weights, .. } = &mut contents.head {
@@ -148,8 +148,8 @@ impl Model {
     }
 
     /// How the large matrices are stored.
-    pub fn precision(&self) -> Precision {
-        self.contents.labels.precision()
+    pub fn number_format(&self) -> NumberFormat {
+        self.contents.labels.number_format()
     }
 
     /// From an example as it comes to the features that the projection takes.

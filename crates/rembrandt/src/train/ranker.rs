@@ -12,7 +12,7 @@ use crate::data::{Dataset, Examples, Shape, Side, near_duplicates};
 use crate::embed;
 use crate::linalg::csr::{Csr, CsrRef};
 use crate::linalg::matrix::Matrix;
-use crate::linalg::table::{Precision, Table};
+use crate::linalg::table::{NumberFormat, Table};
 use crate::linalg::topk::TopK;
 use crate::metrics::{Propensities, Propensity, precision_at};
 use crate::model::contents::Contents;
@@ -279,8 +279,8 @@ impl RankerParams {
         let params = RankerParams { k: Some(embedding.labels.cols()), cost: Some(fitted.cost), ..self.clone() };
         Model::new(Contents {
             // One view of several needs no more than this.
-            labels: Table::from(embedding.labels).to_precision(Precision::Bf16),
-            projection: Table::from(embedding.projection).to_precision(Precision::Bf16),
+            labels: Table::from(embedding.labels).to_format(NumberFormat::Bf16),
+            projection: Table::from(embedding.projection).to_format(NumberFormat::Bf16),
             intercept: embedding.intercept,
             spectrum: embedding.spectrum,
             head: Head::LeastSquares,

@@ -3,7 +3,7 @@
 use bytesize::ByteSize;
 use rembrandt::data::featurizer::{FeaturizerParams, Weighting};
 use rembrandt::embed::Method;
-use rembrandt::linalg::table::Precision;
+use rembrandt::linalg::table::NumberFormat;
 use rembrandt::model::{Model, ModelNames, Preprocessing};
 use rembrandt::score::head::{Head, Loss};
 use rembrandt::train::{HeadReport, HeadTrainParams, RankerReport};
@@ -26,7 +26,7 @@ fn json_result(model: &Model, bytes: u64) -> Value {
         "kind": "model",
         "n": background.examples, "d": shape.d, "c": shape.c, "k": shape.k, "added": model.added(),
         "head": head_json(model), "preprocessing": preprocessing_json(model.preprocessing()),
-        "calibration": model.calibration(), "precision": model.precision(),
+        "calibration": model.calibration(), "precision": model.number_format(),
         "label_names": model.label_names().is_some(), "feature_names": model.feature_names().is_some(),
         "label_words": label_words, "feature_words": feature_words,
         "spectrum": model.spectrum(), "bytes": bytes,
@@ -70,7 +70,7 @@ fn text(model: &Model, bytes: u64) -> String {
     rows.extend((!model.has_ranker()).then_some(("head", head)));
     rows.extend([
         ("probabilities", probabilities(model)),
-        ("numbers", format!("{}, {} in all", precision(model.precision()), ByteSize(bytes))),
+        ("numbers", format!("{}, {} in all", number_format(model.number_format()), ByteSize(bytes))),
         ("label names", names(model.label_names())),
         ("feature names", names(model.feature_names())),
     ]);
@@ -113,10 +113,10 @@ fn head(model: &Model) -> String {
     }
 }
 
-fn precision(precision: Precision) -> &'static str {
-    match precision {
-        Precision::F32 => "f32",
-        Precision::Bf16 => "bf16",
+fn number_format(format: NumberFormat) -> &'static str {
+    match format {
+        NumberFormat::F32 => "f32",
+        NumberFormat::Bf16 => "bf16",
     }
 }
 

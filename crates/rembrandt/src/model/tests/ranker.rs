@@ -6,7 +6,7 @@ use super::*;
 
 #[test]
 fn all_labels_are_scored_where_that_is_asked_for() {
-    let model = model(&parts("ranker", 50), Precision::F32);
+    let model = model(&parts("ranker", 50), NumberFormat::F32);
     let x = model.prepare(examples(40, 8).view()).unwrap();
     let predict = |exact: bool| -> (Predictions, Option<Vec<Vec<u32>>>) {
         let predictor = model.predictor(PredictOptions { exact, ..PredictOptions::top(50) }).unwrap();
@@ -24,7 +24,7 @@ fn all_labels_are_scored_where_that_is_asked_for() {
 
 #[test]
 fn a_damaged_ranker_is_refused() {
-    let saved = save(&parts("ranker", 50), Precision::F32);
+    let saved = save(&parts("ranker", 50), NumberFormat::F32);
     let path = saved.dir.path().join("bad");
     let wrong: [(&str, usize, &[u8]); 10] = [
         ("association_starts", 4, &[255; 4]),
