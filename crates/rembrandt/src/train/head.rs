@@ -67,7 +67,10 @@ impl HeadTrainParams {
     ) -> Result<(Logistic, Option<LogisticReport>)> {
         // The head has a ridge of its own.
         let named = |error: Error| match error {
-            Error::Parameter { name: "ridge", reason } => Error::parameter("head_ridge", reason),
+            Error::Parameter { name: "ridge", reason } if self.features.is_some() => {
+                Error::parameter("descent.ridge", reason)
+            }
+            Error::Parameter { name: "ridge", reason } => Error::parameter("logistic.ridge", reason),
             other => other,
         };
         if self.features.is_some() {
