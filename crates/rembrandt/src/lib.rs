@@ -89,3 +89,12 @@ pub use linalg::matrix::{MatMut, MatRef, Matrix};
 pub use model::{EmbeddingFile, Model};
 pub use run::{Progress, Run, Unit};
 pub use train::Trainer;
+
+/// The Rust in the README and the guide is compiled with the other examples.
+#[cfg(doctest)]
+mod documents {
+    #[doc = include_str!("../../../README.md")]
+    struct Readme;
+    #[doc = include_str!("../../../docs/guide.md")]
+    struct Guide;
+}
