@@ -45,12 +45,12 @@ mod detect;
 mod names;
 mod number;
 mod pipeline;
+mod row_builder;
 pub(super) mod source;
 mod sparse;
 #[cfg(test)]
 mod tests;
 mod vw;
-pub(super) mod word_table;
 
 use std::fmt;
 use std::io::Read;
@@ -59,11 +59,12 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Rows, Shape, Side, Vocabulary};
+use super::token::show;
+use super::{Names, Rows, Shape, Side, Vocabulary};
 use crate::{Error, Result, Run};
 
 pub(super) use batch::{lines_of, text_of};
-pub(super) use column::{finite, show};
+pub(super) use column::finite;
 use names::Naming;
 pub use names::read_names;
 use source::{Sizes, Source};
@@ -114,7 +115,7 @@ impl FromStr for Format {
             "svmlight" | "libsvm" => Ok(Format::Svmlight),
             "vw" => Ok(Format::Vw),
             _ => {
-                let reason = format!("{} is not one of auto, xmc, svmlight, vw", column::show(text));
+                let reason = format!("{} is not one of auto, xmc, svmlight, vw", show(text));
                 Err(Error::parameter("format", reason))
             }
         }
@@ -154,7 +155,7 @@ impl FromStr for Ids {
             "auto" => Ok(Ids::Auto),
             "numbers" => Ok(Ids::Numbers),
             "words" => Ok(Ids::Words),
-            _ => Err(Error::parameter("ids", format!("{} is not one of auto, numbers, words", column::show(text)))),
+            _ => Err(Error::parameter("ids", format!("{} is not one of auto, numbers, words", show(text)))),
         }
     }
 }
@@ -189,6 +190,14 @@ pub struct Summary {
     pub notes: Vec<String>,
     /// Bytes of text, unpacked.
     pub bytes: u64,
+}
+
+impl Summary {
+    /// Takes the names.
+    pub(super) fn take_names(&mut self) -> Names {
+        let (labels, features) = (self.label_names.take(), self.feature_names.take());
+        Names { labels, features, label_words: self.label_words, feature_words: self.feature_words }
+    }
 }
 
 /// Streams the examples of a file, in order, into `sink` in batches; the path `-` is standard input.
@@ -325,7 +334,7 @@ fn read(source: Source<'_>, reading: &Reading<'_>, run: &mut Run<'_>, sink: &mut
     }
     let label_naming = Naming::new(Side::Y, options.label_names.as_deref())?;
     let feature_naming = Naming::new(Side::X, options.feature_names.as_deref())?;
-    let mut check = |syntax: &batch::FileSyntax| {
+    let mut check = |syntax: &row_builder::FileSyntax| {
         label_naming.check(&syntax.labels, path)?;
         feature_naming.check(&syntax.features, path)
     };

@@ -6,7 +6,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use super::{RecordFormat, RecordOptions, Records};
-use crate::data::formats::{finite, show};
+use crate::data::formats::finite;
+use crate::data::token::show;
 use crate::{Error, Result};
 
 /// Column names that are listed in a message at most.

@@ -45,8 +45,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::formats::show;
 use super::formats::source::{self, Sizes};
+use super::token::show;
 use crate::{Error, Result, Run};
 
 pub use batch::Records;
