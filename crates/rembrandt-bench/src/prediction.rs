@@ -145,7 +145,7 @@ fn compare(model: &Model, x: CsrRef<'_>, y: CsrRef<'_>, singles: usize) -> Resul
     let mut scan: Option<Predictions> = None;
     let mut outcomes = Vec::new();
     for exact in ways.iter().copied() {
-        let predictor = model.predictor(PredictOptions { exact, ..PredictOptions::top(TOP) })?;
+        let predictor = model.predictor(PredictOptions::top(TOP).with(|options| options.exact = exact))?;
         let found = predictor.predict_prepared(x);
         let batch = mean_microseconds(x.rows(), || {
             std::hint::black_box(predictor.predict_prepared(x));

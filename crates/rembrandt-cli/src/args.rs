@@ -1,5 +1,6 @@
 //! The command line as typed, and its way to parameters of the library.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use bytesize::ByteSize;
@@ -16,6 +17,7 @@ use rembrandt_bench::reproduce::Experiment;
 mod bench;
 mod compare;
 mod generate;
+mod head;
 mod help;
 mod method;
 mod model;
@@ -25,7 +27,6 @@ mod tree;
 pub use bench::{BenchCommand, PredictBenchArgs, ScalingArgs, SolversArgs};
 pub use compare::CompareArgs;
 pub use generate::GenerateArgs;
-pub use method::MethodChoice;
 pub use model::{AddLabelArgs, ColumnArgs, EvalArgs, ExplainArgs, InputArgs, OutputFormat, PredictArgs};
 pub use train::TrainArgs;
 
@@ -46,12 +47,15 @@ pub struct Arguments {
 impl Arguments {
     /// The arguments as typed; a mistake ends the program with a sentence.
     pub fn read() -> Arguments {
-        let definition = help::tailored(
-            Arguments::command(),
-            std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()),
-        );
-        let matches = definition.clone().get_matches();
-        let mut arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|e| e.exit());
+        Arguments::of(std::env::args_os().collect()).unwrap_or_else(|e| e.exit())
+    }
+
+    /// The arguments of a command line, the name of the program first.
+    fn of(line: Vec<OsString>) -> Result<Arguments, clap::Error> {
+        let words: Vec<String> = line.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        let definition = help::tailored(Arguments::command(), &words);
+        let matches = definition.clone().try_get_matches_from(line)?;
+        let mut arguments = Arguments::from_arg_matches(&matches)?;
         if let (Command::Train(args), Some((command, of_command))) = (&mut arguments.command, matches.subcommand()) {
             let options = definition.find_subcommand(command).into_iter().flat_map(clap::Command::get_arguments);
             let typed = |option: &&clap::Arg| {
@@ -64,7 +68,7 @@ impl Arguments {
             };
             args.typed = options.filter(typed).map(name).collect();
         }
-        arguments
+        Ok(arguments)
     }
 }
 
@@ -78,6 +82,11 @@ pub struct Typed {
 }
 
 impl Typed {
+    /// As it is typed.
+    fn flag(&self) -> String {
+        if self.name == "k" { "-k".to_owned() } else { format!("--{}", self.name.replace('_', "-")) }
+    }
+
     /// Whether it means something to some methods only.
     fn is_special(&self) -> bool {
         let headings = ["Head", "Algorithm", "Trees"];
@@ -231,7 +240,7 @@ pub struct ParamArgs {
     /// own k but at most the number of labels; lshtc divides each row by its sum, the word count
     #[arg(long, value_parser = choice(PRESETS))]
     preset: Option<Preset>,
-    /// Dimension of the embedding [default: 100; train: 108, or 256 with --head or another method]
+    /// Dimension of the embedding [default: 100; train: 44, or 256 with --head or another method]
     #[arg(short)]
     k: Option<usize>,
     /// Passes of the range finder before the last [default: 2; 1 with --solver paper, and for pca and plst in train]
@@ -241,7 +250,7 @@ pub struct ParamArgs {
     #[arg(long, value_name = "N")]
     oversample: Option<usize>,
     /// Fraction of the dimensions that are random instead of those with the most energy: for very many labels, each told
-    /// by features of its own [default: 0; train: 1 where labels are many]
+    /// by features of its own [default: 0]
     #[arg(long, value_name = "FRACTION", allow_negative_numbers = true)]
     random_fraction: Option<f64>,
     /// Relative ridge; the strongest knob on text, try 1 to 8 [default: 1; train: four squared lengths of a mean example]
@@ -251,7 +260,7 @@ pub struct ParamArgs {
     #[arg(long, value_parser = choice(CONVENTIONS))]
     ridge_convention: Option<RidgeConvention>,
     /// Conjugate gradient steps at most in each regression; few-pass has regressions for the projection only [default:
-    /// 10; 7 in train, unless with --solver paper]
+    /// 10; train: 7, unless with --solver paper]
     #[arg(long, value_name = "N")]
     cg_steps: Option<usize>,
     /// Relative preconditioned residual at which a column of a regression is done [default: 1e-4]
@@ -312,27 +321,6 @@ impl ParamArgs {
     /// Whether it is the preset that says so.
     pub fn preset_divides_rows(&self) -> bool {
         self.scale_rows.is_none() && self.row_scale() != RowScale::None
-    }
-
-    /// Which options were given, of those that not every method has a use for.
-    pub fn given(&self) -> [(&'static str, bool); 15] {
-        [
-            ("preset", self.preset.is_some()),
-            ("passes", self.passes.is_some()),
-            ("oversample", self.oversample.is_some()),
-            ("random_fraction", self.random_fraction.is_some()),
-            ("ridge_convention", self.ridge_convention.is_some()),
-            ("cg_steps", self.cg_steps.is_some()),
-            ("tolerance", self.tolerance.is_some()),
-            ("preconditioner", self.preconditioner.is_some()),
-            ("solver", self.solver.is_some()),
-            ("bias", self.bias.is_some()),
-            ("center", self.center.is_some()),
-            ("projection_ridge", self.projection_ridge.is_some()),
-            ("projection_steps", self.projection_steps.is_some()),
-            ("projection_tolerance", self.projection_tolerance.is_some()),
-            ("panel", self.panel.is_some()),
-        ]
     }
 
     /// The share of the energy of the labels from which k is to be chosen, if it is.

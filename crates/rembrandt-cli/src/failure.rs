@@ -58,6 +58,9 @@ fn flag(parameter: &str) -> String {
         // Not options.
         "label" | "example" | "examples" => parameter.to_owned(),
         "projection.cg_steps" => "--projection-steps".to_owned(),
+        "logistic.ridge" | "descent.ridge" => "--head-ridge".to_owned(),
+        "rows.format" | "records.format" => "--input-format".to_owned(),
+        "rows.ids" => "--ids".to_owned(),
         "words" => "--word-ngrams".to_owned(),
         "characters" => "--char-ngrams".to_owned(),
         "hashing" => "--hash-bits".to_owned(),
@@ -79,6 +82,7 @@ mod tests {
         assert_eq!(flag("projection.ridge"), "--projection-ridge");
         assert_eq!(flag("projection.cg_steps"), "--projection-steps");
         assert_eq!((flag("words"), flag("examples")), ("--word-ngrams".into(), "examples".into()));
+        assert_eq!((flag("rows.format"), flag("logistic.ridge")), ("--input-format".into(), "--head-ridge".into()));
     }
 
     #[test]

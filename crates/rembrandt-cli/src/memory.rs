@@ -16,7 +16,7 @@ pub struct Limit {
 
 impl Limit {
     /// The limit that the user sets or, without a word from them, what is available; but never more than the address
-    /// space has room for. Absent where nobody says.
+    /// space has room for. Absent where neither is known.
     pub fn new(allowed: Option<ByteSize>) -> Option<Limit> {
         let left = address_space().map(|most| most.saturating_sub(occupied().unwrap_or(0)));
         Limit::least(allowed.map(|size| size.as_u64()), available(), left)

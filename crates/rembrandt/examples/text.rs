@@ -13,9 +13,9 @@ pub(crate) fn main() -> Result<()> {
     let top = model.predict_texts(&["a cup of green tea", "roasted coffee"], 1)?;
     for (i, row) in top.iter().enumerate() {
         for prediction in row {
-            println!("{i}: {} with {:.2}", model.label_name(prediction.label as usize), prediction.probability);
+            println!("{i}: {} with {:.2}", model.label_name(prediction.label), prediction.probability);
         }
     }
-    assert_eq!(model.label_name(top.labels(0)[0] as usize), "tea");
+    assert_eq!(model.label_name(top.labels(0)[0]), "tea");
     Ok(())
 }

@@ -17,7 +17,7 @@ pub(crate) fn main() -> Result<()> {
     let x = model.prepare_example("2210:1 1543:1 4593:1")?;
     let top = model.predictor(PredictOptions::top(3))?.predict_prepared(x.view());
     for (label, probability) in top.row(0) {
-        println!("{probability:.3}  {}", model.label_name(label as usize));
+        println!("{probability:.3}  {}", model.label_name(label));
     }
     std::fs::remove_file(&path).map_err(rembrandt::Error::io(&path))
 }

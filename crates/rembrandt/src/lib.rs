@@ -22,7 +22,7 @@
 //! let texts = Texts::new((0..200).map(|i| about(["chess", "go", "poker"][i % 3], i)));
 //! let model = Trainer::new().fit(&texts)?;
 //! let top = model.predict_texts(&["a game of chess"], 1)?;
-//! assert_eq!(model.label_name(top.labels(0)[0] as usize), "chess");
+//! assert_eq!(model.label_name(top.labels(0)[0]), "chess");
 //! # let path = std::env::temp_dir().join(format!("rembrandt-front-page-{}.model", std::process::id()));
 //! model.save(&path)?;
 //! let model = Model::open(&path)?;
@@ -32,8 +32,8 @@
 //!
 //! Sparse features come from [`Dataset::read`] (text formats and caches), [`Dataset::from_csr`] (matrices in memory) or
 //! [`data::convert`], which writes a cache that is mapped instead of read. [`Trainer`] trains a model with the defaults;
-//! [`train::TrainParams`] has every setting of the paper's systems, and [`tree::TreeParams`] those of trees. [`Rembrandt`]
-//! finds the embedding alone, for which [`EmbeddingFile`] is the file.
+//! [`train::Training`] has every setting of them, of the paper's systems and of trees. [`Rembrandt`] finds the embedding
+//! alone, for which [`EmbeddingFile`] is the file.
 //!
 //! # Map
 //!
@@ -89,3 +89,12 @@ pub use linalg::matrix::{MatMut, MatRef, Matrix};
 pub use model::{EmbeddingFile, Model};
 pub use run::{Progress, Run, Unit};
 pub use train::Trainer;
+
+/// The Rust in the README and the guide is compiled with the other examples.
+#[cfg(doctest)]
+mod documents {
+    #[doc = include_str!("../../../README.md")]
+    struct Readme;
+    #[doc = include_str!("../../../docs/guide.md")]
+    struct Guide;
+}

@@ -32,7 +32,7 @@ impl ResultStore {
         match lock.try_lock() {
             Ok(()) => Ok(ResultStore { folder: folder.to_owned(), made, _lock: lock }),
             Err(TryLockError::WouldBlock) => {
-                let reason = "another comparison is at work here: wait for it, or name another folder with --work";
+                let reason = "another comparison is at work here: wait for it, or name another folder to work in";
                 Err(Error::file(folder, reason))
             }
             Err(TryLockError::Error(e)) => Err(Error::io(&path)(e)),

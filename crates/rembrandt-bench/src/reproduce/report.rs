@@ -77,7 +77,7 @@ fn find(folder: &Path, part: &str) -> Result<PathBuf> {
     let names = ENDINGS.map(|ending| folder.join(format!("{part}.{ending}")));
     names.iter().find(|path| path.exists()).cloned().ok_or_else(|| {
         let [zst, gz, _] = ENDINGS;
-        Error::file(&names[2], format!("is not there, nor {part}.{gz} or {part}.{zst}: --data names the folder above"))
+        Error::file(&names[2], format!("is not there, nor {part}.{gz} or {part}.{zst}: give the folder above"))
     })
 }
 

@@ -28,19 +28,14 @@ pub const METHODS: &[(&str, MethodChoice)] = &[
     ("label-tree", MethodChoice::Trees(TreeMethod::LabelTree)),
 ];
 
-/// The first of some options that are given, `(name, given)`, that has no effect with an embedding, and why.
-pub fn useless(method: Method, given: &[(&'static str, bool)]) -> Option<(&'static str, String)> {
-    let refused = |(name, given): &(&'static str, bool)| {
-        let reason = given.then(|| without_effect(method, name)).flatten()?;
-        Some((*name, format!("{reason}, and the method is {}: leave it out", method.name())))
-    };
-    given.iter().find_map(refused)
-}
-
 /// Whether an option of `train`, listed under `heading`, means something to trees.
 pub fn of_trees(method: TreeMethod, option: &str, heading: Option<&str>) -> bool {
     let special = Typed { name: option.to_owned(), heading: heading.map(str::to_owned) }.is_special();
-    let parameters = json!(TreeParams::new(method));
+    let params = TreeParams::new(method);
+    if option == "resume" {
+        return params.keeps_checkpoints();
+    }
+    let parameters = json!(params);
     !special || parameters.get(if option == "scale_rows" { "row_scale" } else { option }).is_some()
 }
 
@@ -82,14 +77,5 @@ mod tests {
                 MethodChoice::Trees(method) => assert_eq!(serde_json::to_value(method).unwrap(), *word),
             }
         }
-    }
-
-    #[test]
-    fn options_without_effect_are_found() {
-        assert_eq!(useless(Method::Pca, &[("ridge", true), ("passes", true), ("solver", false)]), None);
-        let (name, reason) = useless(Method::Pca, &[("passes", true), ("solver", true)]).unwrap();
-        assert_eq!(name, "solver");
-        assert!(reason.ends_with("the method is pca: leave it out"), "{reason}");
-        assert_eq!(useless(Method::Rembrandt, &[("preset", true)]), None);
     }
 }

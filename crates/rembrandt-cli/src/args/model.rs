@@ -8,7 +8,7 @@ use rembrandt::data::records::{RecordFormat, RecordOptions, Selector};
 use rembrandt::metrics::Propensity;
 use rembrandt::model::Threshold;
 
-use super::train::parse_propensity;
+use super::head::parse_propensity;
 use super::{IDS, choice};
 
 /// Which columns of a table hold what.

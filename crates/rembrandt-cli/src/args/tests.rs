@@ -1,5 +1,7 @@
 use clap::CommandFactory;
 
+use rembrandt::train::RankerParams;
+
 use super::*;
 
 fn embed(options: &str) -> Box<EmbedArgs> {
@@ -87,12 +89,21 @@ fn help_tells_the_real_defaults() {
     ];
     let command = Arguments::command();
     let embed = command.find_subcommand("embed").unwrap();
+    let ranker = RankerParams::default();
+    let told_of_train = [
+        ("k", Some(RankerParams::K as f64)),
+        ("ridge", ranker.ridge),
+        ("cg_steps", Some(ranker.embedding.cg_steps as f64)),
+    ];
     for (name, expected) in numbers {
         let argument = embed.get_arguments().find(|a| a.get_id() == name).unwrap();
         let help = argument.get_help().unwrap().to_string();
         let told = help.split_once("[default: ").unwrap().1;
-        // Train may have other ideas, which are told after a semicolon.
-        let told = told.split([';', ']']).next().unwrap();
-        assert_eq!(told.parse::<f64>().unwrap(), expected, "{name}");
+        let number = |told: &str| told.split([';', ',', ']']).next().unwrap().parse::<f64>().ok();
+        assert_eq!(number(told), Some(expected), "{name}");
+        let of_train = told.split_once("train: ").map(|(_, told)| number(told));
+        assert_eq!(of_train, told_of_train.iter().find(|(told, _)| *told == name).map(|(_, number)| *number), "{name}");
     }
+    let same = ranker.embedding.with(|p| p.cg_steps = defaults.cg_steps);
+    assert_eq!(same, defaults, "train has other defaults that its help does not tell");
 }

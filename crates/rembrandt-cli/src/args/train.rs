@@ -4,12 +4,13 @@ use std::path::PathBuf;
 
 use bytesize::ByteSize;
 use clap::Args;
+use rembrandt::data::RowScale;
 use rembrandt::data::featurizer::{FeaturizerParams, Hashing, NGrams, Weighting};
 use rembrandt::embed::Method;
-use rembrandt::metrics::Propensity;
-use rembrandt::score::head::{FeatureParams, Kernel, SampledParams};
-use rembrandt::train::{FeatureOptions, HeadChoice, HeadKind, RankerParams, TrainParams};
+use rembrandt::train::{FeatureOptions, Training};
+use rembrandt::{Dataset, Error, Examples, Result};
 
+use super::head::{HeadArgs, Scoring};
 use super::method::{self, METHODS, MethodChoice};
 use super::tree::TreeArgs;
 use super::{ColumnArgs, ParamArgs, ReadArgs, Typed, choice};
@@ -19,7 +20,8 @@ use super::{ColumnArgs, ParamArgs, ReadArgs, Typed, choice};
     after_help = "Examples:\n  rembrandt train train.txt.gz -o tags.model\n  rembrandt train articles.csv --text \
                         --label-separator ';' -o tags.model\n  rembrandt train train.rmb -k 300 -o tags.model\n  rembrandt \
                         train train.rmb -o tags.model --resume  # again after a kill: goes on\n  rembrandt train --method \
-                        fastxml --help  # the options of another method"
+                        fastxml --help  # the options of another method\n  rembrandt train --head ilr \
+                        --help  # those of a head"
 )]
 pub struct TrainArgs {
     /// Training data: text, plain or compressed with gzip or zstd, - for standard input, or a cache file; with --text,
@@ -72,160 +74,88 @@ pub struct TrainArgs {
     pub typed: Vec<Typed>,
 }
 
-/// From the embedding to labels.
-#[derive(Args)]
-#[command(next_help_heading = "Head")]
-pub struct HeadArgs {
-    /// Score labels by the embedding alone, as the paper does, and not by a ranker of candidates. ls: least squares; lr:
-    /// softmax, one label per example; ilr: independent labels; auto: lr where every example has one label, else ilr, and
-    /// ls where even sampling labels would take hours and for cs-omp, plst and cplst, which know how to decode [default:
-    /// auto with a method other than rembrandt, --random-features, --preset or --solver paper]
-    #[arg(long, value_parser = choice(HEADS))]
-    head: Option<HeadChoice>,
-    /// Labels that the pursuit of cs-omp takes at most; 0 ranks labels by inner products alone [default: as many as a
-    /// mean example has]
-    #[arg(long, value_name = "N")]
-    atoms: Option<usize>,
-    /// Ridge of the head: in examples or, with random features, relative to their mean square [default: 16; with random features 0.01]
-    #[arg(long, value_name = "NUMBER", value_parser = parse_ridge)]
-    head_ridge: Option<f64>,
-    /// Times that the training of a head on random features, or of a label-tree, sees every example [default: 3, with lr
-    /// 10; label-tree 20]
-    #[arg(long, value_name = "N")]
-    epochs: Option<usize>,
-    /// Labels that the training of a head on h itself looks at in one step, besides those that the examples have
-    /// [default: all, or 1024 where that would take ten minutes or more]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    sampled_labels: Option<u64>,
-    /// Random features between the embedding and the head: gaussian, cauchy, matern3 or matern5, quasi- before it for
-    /// evenly spread ones, and their number [default: none]
-    #[arg(long, value_name = "KERNEL:COUNT", value_parser = parse_features)]
-    random_features: Option<FeatureParams>,
-    /// Squared bandwidth of the random features, in median squared distances [default: 4]
-    #[arg(long, value_name = "NUMBER", requires = "random_features", value_parser = parse_bandwidth)]
-    bandwidth: Option<f64>,
-    /// Parts for cross-fitting; 0 trains the head on what the projection has already seen [default: 3]
-    #[arg(long, value_name = "N")]
-    folds: Option<usize>,
-    /// When examples are held out, hold their near duplicates out with them: for data in which new examples will have
-    /// none among the training examples, though these have many among themselves
-    #[arg(long)]
-    group_duplicates: bool,
-    /// Rank labels that tend to be forgotten higher, by the propensity model of Jain et al. (2016): wikipedia, amazon,
-    /// other, or its constants
-    #[arg(long, value_name = "A,B", num_args = 0..=1, require_equals = true, default_missing_value = "other",
-          value_parser = parse_propensity)]
-    pub propensity: Option<Propensity>,
-    /// File with the weight of each label, one number per line: what a mistake on it counts
-    #[arg(long, value_name = "FILE")]
-    pub label_weights: Option<PathBuf>,
-}
-
-impl HeadArgs {
-    /// Passes over the examples that were asked for.
-    pub(super) fn epochs(&self) -> Option<usize> {
-        self.epochs
-    }
-
-    /// Which options were given, of those that ls has no use for.
-    fn for_heads(&self) -> [(&'static str, bool); 3] {
-        [
-            ("head_ridge", self.head_ridge.is_some()),
-            ("folds", self.folds.is_some()),
-            ("sampled_labels", self.sampled_labels.is_some()),
-        ]
-    }
-
-    /// The first option that would have no effect beside the others, given the kind of head if that is known.
-    fn useless(&self, kind: Option<HeadKind>) -> Option<(&'static str, &'static str)> {
-        if self.epochs.is_some() && self.random_features.is_none() {
-            return Some(("epochs", "is for random features: add --random-features, or leave it out"));
-        }
-        if self.sampled_labels.is_some() && self.random_features.is_some() {
-            return Some(("sampled_labels", "is for a head on h itself: leave it out, or leave out --random-features"));
-        }
-        let for_heads = self.for_heads().into_iter().find(|(_, given)| kind == Some(HeadKind::LeastSquares) && *given);
-        for_heads.map(|(name, _)| (name, "is for the heads lr and ilr, which ls has not"))
-    }
-}
-
 impl TrainArgs {
-    /// The kind of head that was asked for or comes with the method; absent: whichever suits the data.
-    pub fn head_kind(&self, method: Method) -> Option<HeadKind> {
-        self.head_choice().kind(method)
-    }
-
-    /// Whether nothing was given that asks for one of the paper's systems.
-    pub fn is_default(&self, method: Method) -> bool {
-        self.head_choice().is_default_training(method)
-    }
-
-    /// The head that was asked for, by name or by options that only a head has a use for.
-    fn head_choice(&self) -> HeadChoice {
-        let asks_for_one = self.params.as_published() || self.head.random_features.is_some();
-        self.head.head.unwrap_or(if asks_for_one { HeadChoice::Suited } else { HeadChoice::Default })
-    }
-
-    /// The first option that the default training has no use for.
-    fn useless_without_head(&self) -> Option<(&'static str, String)> {
-        let others = [("label_weights", self.head.label_weights.is_some()), ("compact", self.compact)];
-        let given = self.head.for_heads().into_iter().chain(others).find(|(_, given)| *given)?;
-        Some((given.0, "is for a head: add one, such as --head ilr, or leave it out".to_owned()))
-    }
-
-    /// The first option that would have no effect beside the others, with an embedding.
-    pub fn useless(&self, method: Method) -> Option<(&'static str, String)> {
-        let (folds, atoms) = (self.head.folds.is_some(), self.head.atoms.is_some());
-        let given = [&self.params.given()[..], &[("folds", folds), ("atoms", atoms)]].concat();
-        let for_heads = || self.head.useless(self.head_kind(method)).map(|(name, reason)| (name, reason.to_owned()));
-        let without_head = || self.is_default(method).then(|| self.useless_without_head()).flatten();
-        method::useless(method, &given).or_else(for_heads).or_else(without_head)
-    }
-
-    /// The first option that would have no effect with a kind of head, once that is known.
-    pub fn useless_head(&self, kind: HeadKind) -> Option<(&'static str, &'static str)> {
-        self.head.useless(Some(kind))
-    }
-
-    /// The first option that only trees have a use for.
-    pub fn for_trees(&self) -> Option<&Typed> {
-        self.typed.iter().find(|typed| typed.heading.as_deref() == Some("Trees"))
-    }
-
-    /// Parameters of the default training.
-    pub fn ranker_params(&self) -> RankerParams {
-        RankerParams::default().with(|params| {
-            params.embedding = self.params.over(params.embedding.clone());
-            (params.k, params.ridge) = (self.params.given_k(), self.params.given_ridge());
-            params.group_duplicates = self.head.group_duplicates;
-            params.propensity = self.head.propensity;
-        })
-    }
-
-    /// Parameters of the library for an embedding and a kind of head.
-    pub fn params(&self, method: Method, kind: HeadKind) -> TrainParams {
-        let mut params = TrainParams::for_method(method, kind);
-        params.embedding = self.params.over(params.embedding);
-        (params.k, params.ridge) = (self.params.given_k(), self.params.given_ridge());
-        let head = &self.head;
-        params.folds = head.folds.unwrap_or(params.folds);
-        params.atoms = head.atoms;
-        params.group_duplicates = head.group_duplicates;
-        params.propensity = head.propensity;
-        params.features = head.random_features;
-        params.logistic.ridge = head.head_ridge.unwrap_or(params.logistic.ridge);
-        let sampled = |labels| SampledParams::new(kind.loss()).with(|p| p.labels = labels);
-        params.sampled = head.sampled_labels.map(|labels| sampled(usize::try_from(labels).unwrap_or(usize::MAX)));
-        params.descent.ridge = head.head_ridge.unwrap_or(params.descent.ridge);
-        params.descent.epochs = head.epochs.unwrap_or(params.descent.epochs);
-        params.descent.seed = params.embedding.seed;
-        if let Some((features, bandwidth)) = params.features.as_mut().zip(head.bandwidth) {
-            features.bandwidth = bandwidth;
+    /// Refuses options that would have no effect: bad ones need no data to be found.
+    pub fn check(&self) -> Result<()> {
+        match self.method {
+            MethodChoice::Trees(method) => self.tree_params(method).map(|_| ())?,
+            MethodChoice::Embedding(method) => self.check_for_embedding(method)?,
         }
-        if let Some(features) = &mut params.features {
-            features.seed = params.embedding.seed;
+        match (self.read.given(), self.columns.given()) {
+            (Some(name), _) if self.text => {
+                Err(Error::parameter(name, "is for sparse rows: leave it out, or leave out --text"))
+            }
+            (_, Some(name)) if !self.text => Err(Error::parameter(name, "is for texts: leave it out, or add --text")),
+            _ => Ok(()),
         }
-        params
+    }
+
+    /// Refuses options that would have no effect with an embedding.
+    fn check_for_embedding(&self, method: Method) -> Result<()> {
+        for typed in &self.typed {
+            if let Some(reason) = method::without_effect(method, &typed.name) {
+                let (flag, method) = (typed.flag(), method.name());
+                return Err(Error::Data(format!("{flag}: {reason}, and the method is {method}: leave it out")));
+            }
+        }
+        self.check_for(self.scoring(method))?;
+        if let Some(typed) = self.typed.iter().find(|typed| typed.heading.as_deref() == Some("Trees")) {
+            let reason = format!("{} is for trees, and the method is {}", typed.flag(), method.name());
+            return Err(Error::Data(format!("{reason}: leave it out")));
+        }
+        if self.params.preset_divides_rows() {
+            let reason =
+                "divides rows, which train does not: add --scale-rows none and, for rows of length 1, --normalize";
+            return Err(Error::parameter("preset", reason));
+        }
+        if self.params.row_scale() != RowScale::None {
+            let reason = "is for embed: train keeps how rows are scaled in the model, ask for it with --normalize";
+            return Err(Error::parameter("scale_rows", reason));
+        }
+        Ok(())
+    }
+
+    /// Refuses options that would have no effect where labels are scored so.
+    fn check_for(&self, scoring: Scoring) -> Result<()> {
+        for typed in &self.typed {
+            if let Some(reason) = scoring.without_effect(&typed.name) {
+                return Err(Error::Data(format!("{}: {reason}", typed.flag())));
+            }
+        }
+        Ok(())
+    }
+
+    fn scoring(&self, method: Method) -> Scoring {
+        self.head.scoring(method, self.params.as_published())
+    }
+
+    /// The training: the defaults of the library for the method and the data, with what was given put over them.
+    pub fn training(&self, data: &Dataset) -> Result<Training> {
+        let method = match self.method {
+            MethodChoice::Embedding(method) => method,
+            MethodChoice::Trees(method) => return Ok(self.tree_params(method)?.into()),
+        };
+        let scoring = self.scoring(method);
+        let mut training = Training::new(method, scoring.head, data)?;
+        let (k, ridge) = (self.params.given_k(), self.params.given_ridge());
+        // The authors had other data in mind.
+        let k = k.map(|k| if self.params.preset_chose_k() { k.min(data.shape().c) } else { k });
+        match &mut training {
+            Training::Ranker(params) => {
+                (params.k, params.ridge) = (k, ridge);
+                params.embedding = self.params.over(params.embedding.clone());
+                (params.group_duplicates, params.propensity) = (self.head.group_duplicates, self.head.propensity);
+            }
+            Training::Head(params) => {
+                self.check_for(scoring.of_kind(params.head))?;
+                (params.k, params.ridge) = (k, ridge);
+                params.embedding = self.params.over(params.embedding.clone());
+                (params.group_duplicates, params.propensity) = (self.head.group_duplicates, self.head.propensity);
+                self.head.put_over(params)?;
+            }
+            Training::Trees(_) => {}
+        }
+        Ok(training)
     }
 }
 
@@ -293,75 +223,5 @@ impl FeatureArgs {
     }
 }
 
-const HEADS: &[(&str, HeadChoice)] = &[
-    ("auto", HeadChoice::Suited),
-    ("ls", HeadChoice::Kind(HeadKind::LeastSquares)),
-    ("lr", HeadChoice::Kind(HeadKind::Softmax)),
-    ("ilr", HeadChoice::Kind(HeadKind::Independent)),
-];
 const WEIGHTINGS: &[(&str, Weighting)] =
     &[("tfidf", Weighting::TfIdf), ("tf", Weighting::Tf), ("binary", Weighting::Binary)];
-const KERNELS: &[(&str, Kernel)] = &[
-    ("gaussian", Kernel::Gaussian),
-    ("cauchy", Kernel::Cauchy),
-    ("matern3", Kernel::Matern3),
-    ("matern5", Kernel::Matern5),
-];
-
-/// Reads `cauchy:4000` or `quasi-gaussian:1000`.
-fn parse_features(text: &str) -> Result<FeatureParams, String> {
-    let wrong = || "write a kernel and a number, such as cauchy:4000 or quasi-gaussian:1000".to_owned();
-    let (name, count) = text.split_once(':').ok_or_else(wrong)?;
-    let (quasi, name) = name.strip_prefix("quasi-").map_or((false, name), |name| (true, name));
-    let kernel = KERNELS.iter().find(|(word, _)| *word == name).ok_or_else(wrong)?.1;
-    let count = count.parse().ok().filter(|count| *count > 0).ok_or_else(wrong)?;
-    Ok(TrainParams::FEATURES.with(|params| (params.kernel, params.quasi, params.count) = (kernel, quasi, count)))
-}
-
-/// Reads a number, zero or more.
-fn parse_ridge(text: &str) -> Result<f64, String> {
-    let number = text.parse().ok().filter(|v: &f64| v.is_finite() && *v >= 0.0);
-    number.ok_or_else(|| "write a number, zero or more".to_owned())
-}
-
-/// Reads a number above zero.
-fn parse_bandwidth(text: &str) -> Result<f64, String> {
-    let number = text.parse().ok().filter(|v: &f64| v.is_finite() && *v > 0.0);
-    number.ok_or_else(|| "write a number above zero".to_owned())
-}
-
-/// Reads `wikipedia` or `0.55,1.5`.
-pub(super) fn parse_propensity(text: &str) -> Result<Propensity, String> {
-    match text {
-        "wikipedia" => return Ok(Propensity::WIKIPEDIA),
-        "amazon" => return Ok(Propensity::AMAZON),
-        "other" => return Ok(Propensity::OTHER),
-        _ => {}
-    }
-    let numbers = text.split_once(',').and_then(|(a, b)| Some((a.trim().parse().ok()?, b.trim().parse().ok()?)));
-    match numbers {
-        Some((a, b)) if [a, b].iter().all(|v: &f64| v.is_finite() && *v >= 0.0) => Ok(Propensity { a, b }),
-        _ => Err("write wikipedia, amazon, other, or two numbers such as 0.55,1.5".to_owned()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn random_features_are_read() {
-        let found = parse_features("quasi-matern3:4000").unwrap();
-        assert_eq!((found.kernel, found.quasi, found.count), (Kernel::Matern3, true, 4000));
-        assert!(
-            ["none", "cauchy", "cauchy:0", "cauchy:x", "laplace:5"].iter().all(|text| parse_features(text).is_err())
-        );
-    }
-
-    #[test]
-    fn propensities_are_read() {
-        assert_eq!(parse_propensity("amazon"), Ok(Propensity::AMAZON));
-        assert_eq!(parse_propensity("0.5, 0.4"), Ok(Propensity::WIKIPEDIA));
-        assert!(parse_propensity("0.5").is_err() && parse_propensity("nan,1").is_err());
-    }
-}

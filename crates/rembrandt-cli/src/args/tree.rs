@@ -117,13 +117,12 @@ impl TrainArgs {
         let name = json!(method).as_str().unwrap_or_default().to_owned();
         let useless = |typed: &&Typed| !method::of_trees(method, &typed.name, typed.heading.as_deref());
         if let Some(typed) = self.typed.iter().find(useless) {
-            let reason = format!("--{} means nothing to {name}: leave it out", typed.name.replace('_', "-"));
-            return Err(Error::Data(if typed.name == "k" { reason.replacen("--", "-", 1) } else { reason }));
+            return Err(Error::Data(format!("{} means nothing to {name}: leave it out", typed.flag())));
         }
         let flat = method == TreeMethod::LabelTree && self.trees.depth == Some(1);
         if let Some(typed) = self.typed.iter().find(|typed| flat && OF_GROUPS.contains(&&*typed.name)) {
             let reason = "means nothing to label-tree with --depth 1, where labels are in no groups: leave it out";
-            return Err(Error::Data(format!("--{} {reason}", typed.name)));
+            return Err(Error::Data(format!("{} {reason}", typed.flag())));
         }
         self.params.check_finite()?;
         let mut given: Vec<(&str, Value)> = self.trees.given().collect();

@@ -13,7 +13,7 @@ pub fn run(args: &ExplainArgs) -> anyhow::Result<()> {
         Some(label) => model.find_label(label)?,
         None => {
             let best = model.predictor(PredictOptions::top(1))?.predict_prepared(x.view());
-            best.labels(0)[0] as usize
+            best.labels(0)[0]
         }
     };
     let found = model.explain(x.view(), label)?;
@@ -22,7 +22,7 @@ pub fn run(args: &ExplainArgs) -> anyhow::Result<()> {
         let features: Vec<Value> = shown
             .iter()
             .map(|c| {
-                let name = model.feature_name(c.feature as usize);
+                let name = model.feature_name(c.feature);
                 json!({"id": c.feature, "name": name, "value": c.value, "contribution": c.log_odds})
             })
             .collect();
@@ -40,7 +40,7 @@ pub fn run(args: &ExplainArgs) -> anyhow::Result<()> {
     told.extend(found.views.iter().map(|(view, share)| (*view, format!("{share:+.3}"))));
     let mut text = facts(&told);
     for c in shown {
-        text.push_str(&format!("{:+9.3}  {}\n", c.log_odds, model.feature_name(c.feature as usize)));
+        text.push_str(&format!("{:+9.3}  {}\n", c.log_odds, model.feature_name(c.feature)));
     }
     if !found.exact {
         text.push_str("(what the log-odds lose without the feature; the rest is of features together)\n");

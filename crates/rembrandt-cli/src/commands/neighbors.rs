@@ -24,17 +24,17 @@ pub fn run(args: &NeighborsArgs) -> anyhow::Result<()> {
 /// Prints the neighbors; in JSON the name is `null` where labels have none.
 fn show(
     args: &NeighborsArgs,
-    label: usize,
+    label: u32,
     near: &[Neighbor],
     named: bool,
-    name: impl Fn(usize) -> String,
+    name: impl Fn(u32) -> String,
 ) -> anyhow::Result<()> {
     if args.json {
-        let known = |id: usize| named.then(|| name(id));
+        let known = |label: u32| named.then(|| name(label));
         let near: Vec<Value> =
-            near.iter().map(|n| json!({"id": n.id, "name": known(n.id), "cosine": n.cosine})).collect();
+            near.iter().map(|n| json!({"id": n.label, "name": known(n.label), "cosine": n.cosine})).collect();
         return output::print_json(&json!({"id": label, "name": known(label), "neighbors": near}));
     }
-    let lines: Vec<String> = near.iter().map(|n| format!("{:7.4}  {}\n", n.cosine, name(n.id))).collect();
+    let lines: Vec<String> = near.iter().map(|n| format!("{:7.4}  {}\n", n.cosine, name(n.label))).collect();
     output::print(&lines.concat())
 }

@@ -26,8 +26,9 @@ pub fn run(args: &PredictArgs) -> anyhow::Result<()> {
     let model = Model::open(&args.model)?;
     check_names(&model, args.format)?;
     let labels = args.labels.as_deref().map(|path| read_labels(&model, path)).transpose()?;
-    let predictor =
-        model.predictor(PredictOptions { top: args.top, threshold: args.threshold, labels, exact: args.exact })?;
+    let predictor = model.predictor(PredictOptions::top(args.top).with(|options| {
+        (options.threshold, options.labels, options.exact) = (args.threshold, labels, args.exact);
+    }))?;
     let mut display = Display::new(args.quiet);
     let mut work = |out: &mut dyn Write, name: &Path| -> Result<()> {
         stream(&model, &args.input, &args.input_args, &mut display, |batch| {
@@ -59,7 +60,7 @@ fn read_labels(model: &Model, path: &Path) -> Result<Vec<u32>> {
     let mut labels = Vec::new();
     for (i, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let label = model.find_label(line.trim()).map_err(|e| Error::line(path, i as u64 + 1, reason(&e)))?;
-        labels.push(label as u32);
+        labels.push(label);
     }
     if labels.is_empty() {
         return Err(Error::file(path, "names no label: write one name or id per line"));
@@ -84,7 +85,7 @@ fn check_names(model: &Model, format: OutputFormat) -> Result<()> {
         OutputFormat::Xmc => (' ', "has a space, which separates the labels of xmc: choose tsv or jsonl"),
         OutputFormat::Jsonl => return Ok(()),
     };
-    let written = (0..model.shape().c).filter(|id| format == OutputFormat::Tsv || goes_by_name(model, *id));
+    let written = (0..model.shape().c as u32).filter(|id| format == OutputFormat::Tsv || goes_by_name(model, *id));
     match written.map(|id| model.label_name(id)).find(|name| name.contains(between)) {
         Some(name) => Err(Error::parameter("format", format!("the label {name:?} {reason}"))),
         None => Ok(()),
@@ -92,15 +93,15 @@ fn check_names(model: &Model, format: OutputFormat) -> Result<()> {
 }
 
 /// Whether the training data wrote a label as a word, or it has nothing but its name.
-fn goes_by_name(model: &Model, label: usize) -> bool {
-    model.training_stats().words[1] || label >= model.shape().c - model.added()
+fn goes_by_name(model: &Model, label: u32) -> bool {
+    model.training_stats().words[1] || label as usize >= model.shape().c - model.added()
 }
 
 /// One line for each example.
 fn lines(model: &Model, format: OutputFormat, predictions: &Predictions) -> String {
     let mut text = String::new();
-    let as_in_data = |label: u32| match goes_by_name(model, label as usize) {
-        true => model.label_name(label as usize),
+    let as_in_data = |label: u32| match goes_by_name(model, label) {
+        true => model.label_name(label),
         false => label.to_string(),
     };
     for i in 0..predictions.rows() {
@@ -115,12 +116,12 @@ fn lines(model: &Model, format: OutputFormat, predictions: &Predictions) -> Stri
             OutputFormat::Tsv => {
                 while let Some((label, p)) = row.next() {
                     let tab = if row.peek().is_some() { "\t" } else { "" };
-                    let _ = write!(text, "{}\t{p:.6}{tab}", model.label_name(label as usize));
+                    let _ = write!(text, "{}\t{p:.6}{tab}", model.label_name(label));
                 }
             }
             OutputFormat::Jsonl => {
                 let labels: Vec<_> = row
-                    .map(|(label, p)| json!({"id": label, "label": model.label_name(label as usize), "probability": p}))
+                    .map(|(label, p)| json!({"id": label, "label": model.label_name(label), "probability": p}))
                     .collect();
                 let _ = write!(text, "{}", json!({"labels": labels}));
             }

@@ -111,7 +111,7 @@ fn another_run_is_refused() {
 fn what_keeps_nothing_is_refused() {
     let desk = Desk::with_data();
     let lpsr = desk.refused("train train.txt --method lpsr --resume -o out");
-    assert!(lpsr.contains("--resume: keeps nothing of this method"), "{lpsr}");
+    assert!(lpsr.contains("--resume means nothing to lpsr"), "{lpsr}");
     desk.write("out.partial", "a file");
     let file = desk.refused("embed train.txt -k 3 --resume -q -o out");
     assert!(file.contains("out.partial: is in the way of a folder for checkpoints"), "{file}");

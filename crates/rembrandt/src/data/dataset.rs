@@ -3,7 +3,6 @@
 #[cfg(test)]
 mod tests;
 
-use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Mutex;
 
@@ -14,11 +13,11 @@ use super::cache::{Cache, CacheWriter};
 use super::chunk::{CHUNK_ROWS, Chunk, ChunkBuilder};
 use super::formats::{self, ReadOptions};
 use super::names::Names;
-use super::{ActiveLabels, Examples, LabelFeatureProduct, Moments, Rows, Shape, Side, View};
+use super::{NameIndex, Rows, Shape, Side, Vocabulary, VocabularyIds};
 use crate::io::atomic_file::write_file;
 use crate::linalg::csr::{Csr, CsrRef};
 use crate::linalg::kernels::{self, ChunkScratch};
-use crate::linalg::matrix::{MatMut, MatRef, Matrix};
+use crate::linalg::matrix::{MatRef, Matrix};
 use crate::{Error, Result, Run};
 
 /// Examples with their features and labels.
@@ -40,7 +39,7 @@ use crate::{Error, Result, Run};
 /// # Ok::<(), rembrandt::Error>(())
 /// ```
 pub struct Dataset {
-    shape: Shape,
+    pub(super) shape: Shape,
     store: ChunkStore,
     names: Names,
     /// Buffers for intermediate products, kept between calls. Never locked while multiplying: a thread of the pool that
@@ -168,7 +167,7 @@ impl Dataset {
         };
         let mut found = formats::read_rows(path, options, run, &mut |rows| builder.push(&rows, &mut keep))?;
         builder.finish(&mut keep)?;
-        let names = Names::of(&mut found);
+        let names = found.take_names();
         Ok((Dataset::from_blocks(found.shape, blocks, names), found.notes))
     }
 
@@ -323,9 +322,17 @@ impl Dataset {
         Ok(Some(weights))
     }
 
-    /// The data as algorithms see them, to be changed without a copy: other weights, some of the rows, divided rows.
-    pub fn view(&self) -> View<'_> {
-        View::new(self)
+    /// The ids that a model trained on the data reads by: words where the file had words, numbers otherwise, even if they
+    /// have names as well.
+    ///
+    /// # Errors
+    /// If two words are the same, which no reader lets happen.
+    pub fn vocabulary(&self) -> Result<Vocabulary> {
+        let ids = |side, names: Option<&[String]>| match names.filter(|_| self.has_words(side)) {
+            Some(names) => NameIndex::new(names).map(VocabularyIds::Words),
+            None => Ok(VocabularyIds::Numbers(self.shape.width(side))),
+        };
+        Ok(Vocabulary { features: ids(Side::X, self.feature_names())?, labels: ids(Side::Y, self.label_names())? })
     }
 
     /// X z, one row for each example. A projection that was fitted to divided rows wants
@@ -414,7 +421,7 @@ pub fn convert(path: &Path, options: &ReadOptions, out: &Path, run: &mut Run<'_>
         let mut writer = CacheWriter::new(file, out)?;
         let mut found = formats::read_rows(path, options, run, &mut |rows| writer.push(&rows))?;
         notes = std::mem::take(&mut found.notes);
-        writer.finish(found.shape, &Names::of(&mut found))
+        writer.finish(found.shape, &found.take_names())
     })?;
     Ok((Dataset::open(out)?, notes))
 }
@@ -422,35 +429,4 @@ pub fn convert(path: &Path, options: &ReadOptions, out: &Path, run: &mut Run<'_>
 /// A block that this process built itself.
 fn view(block: &[u32]) -> Chunk<'_> {
     Chunk::parse(block).expect("blocks in memory are whole")
-}
-
-impl Examples for Dataset {
-    fn shape(&self) -> Shape {
-        self.shape
-    }
-
-    fn cross(&self, a: Side, b: Side, z: MatRef<'_>, out: MatMut<'_>) -> Result<()> {
-        self.view().cross(a, b, z, out)
-    }
-
-    fn squares(&self, z: MatRef<'_>) -> Result<Vec<f64>> {
-        self.view().squares(z)
-    }
-
-    fn moments(&self, side: Side) -> Result<Moments> {
-        self.view().moments(side)
-    }
-
-    fn active_labels(&self) -> Result<Option<ActiveLabels>> {
-        self.view().active_labels()
-    }
-
-    fn with_labels<'b>(&'b self, labels: &'b ActiveLabels) -> Result<Option<Box<dyn Examples + 'b>>> {
-        let view = self.view().with_labels_of_data(Cow::Borrowed(labels))?;
-        Ok(Some(Box::new(view)))
-    }
-
-    fn label_feature_product(&self) -> Result<Option<LabelFeatureProduct>> {
-        self.view().label_feature_product()
-    }
 }

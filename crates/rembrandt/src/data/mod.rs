@@ -6,8 +6,8 @@
 //! | `featurizer` | texts to features |
 //! | `rows`, `chunk`, `transpose`, `cache`, `dataset` | from rows to chunks, in memory or in a cache file |
 //! | `view`, `row_scale`, `bias_center`, `active_labels` | the same data seen otherwise, without a copy |
-//! | `products`, `label_feature_product` | AᵀWB·z and the moments of the columns |
-//! | `vocabulary`, `input`, `names` | reading for a model that has numbered features and labels |
+//! | `products`, `label_feature_product`, `examples` | AᵀWB·z and the moments of the columns |
+//! | `vocabulary`, `word_table`, `token`, `names`, `input` | words and their numbers, and reading for a model that has them |
 //! | `near_duplicates` | examples that are nearly the same, to be held out together |
 
 mod active_labels;
@@ -15,6 +15,7 @@ pub(crate) mod bias_center;
 mod cache;
 mod chunk;
 mod dataset;
+mod examples;
 pub mod featurizer;
 pub mod formats;
 mod input;
@@ -26,9 +27,11 @@ pub mod records;
 mod row_scale;
 mod rows;
 mod texts;
+mod token;
 mod transpose;
 mod view;
 mod vocabulary;
+mod word_table;
 
 use crate::linalg::kernels::columns::dot;
 use crate::linalg::matrix::{MatMut, MatRef, Matrix};

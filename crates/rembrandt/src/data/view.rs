@@ -11,8 +11,8 @@ mod tests;
 use std::borrow::Cow;
 
 use super::row_scale::out_of_range;
-use super::{ActiveLabels, BiasCenter, Dataset, Examples, LabelFeatureProduct, Moments, RowScale, Shape, Side};
-use crate::linalg::matrix::{MatMut, MatRef, Matrix};
+use super::{ActiveLabels, BiasCenter, Dataset, Examples, RowScale, Side};
+use crate::linalg::matrix::{MatRef, Matrix};
 use crate::{Error, Result};
 
 /// A data set with other weights, some of its rows, divided rows, or without the labels that no example has: any of
@@ -40,35 +40,42 @@ use crate::{Error, Result};
 /// ```
 #[derive(Clone)]
 pub struct View<'a> {
-    data: &'a Dataset,
+    pub(super) data: &'a Dataset,
     /// w, one for every row of the data and 0 for those left out; absent when the data's own are all that counts.
-    weights: Option<Cow<'a, [f32]>>,
-    rows: Option<Cow<'a, Selection>>,
-    scaling: Option<Cow<'a, Scaling>>,
-    labels: Option<Cow<'a, ActiveLabels>>,
+    pub(super) weights: Option<Cow<'a, [f32]>>,
+    pub(super) rows: Option<Cow<'a, Selection>>,
+    pub(super) scaling: Option<Cow<'a, Scaling>>,
+    pub(super) labels: Option<Cow<'a, ActiveLabels>>,
 }
 
 /// Some of the rows.
 #[derive(Clone)]
-struct Selection {
+pub(super) struct Selection {
     kept: Vec<bool>,
     /// How many they are.
-    n: usize,
+    pub(super) n: usize,
     /// Their entries of X and Y.
     nnz: [u64; 2],
 }
 
 /// Rows divided by their sizes.
 #[derive(Clone, Default)]
-struct Scaling {
+pub(super) struct Scaling {
     /// r.
     factors: Vec<f32>,
     /// w·r.
-    once: Vec<f32>,
+    pub(super) once: Vec<f32>,
     /// w·r².
-    twice: Vec<f32>,
+    pub(super) twice: Vec<f32>,
     /// Σw.
-    weight: f64,
+    pub(super) weight: f64,
+}
+
+impl Dataset {
+    /// The data as algorithms see them, to be changed without a copy: other weights, some of the rows, divided rows.
+    pub fn view(&self) -> View<'_> {
+        View::new(self)
+    }
 }
 
 impl<'a> View<'a> {
@@ -261,7 +268,7 @@ impl<'a> View<'a> {
     }
 
     /// The same view, to be changed further while this one stays.
-    fn borrowed(&self) -> View<'_> {
+    pub(super) fn borrowed(&self) -> View<'_> {
         View {
             data: self.data,
             weights: self.weights.as_deref().map(Cow::Borrowed),
@@ -269,62 +276,5 @@ impl<'a> View<'a> {
             scaling: self.scaling.as_deref().map(Cow::Borrowed),
             labels: self.labels.as_deref().map(Cow::Borrowed),
         }
-    }
-}
-
-impl Examples for View<'_> {
-    fn shape(&self) -> Shape {
-        let Shape { n, d, c } = self.data.shape();
-        let n = self.rows.as_ref().map_or(n, |selection| selection.n);
-        Shape { n, d, c: self.labels.as_ref().map_or(c, |labels| labels.len()) }
-    }
-
-    fn cross(&self, a: Side, b: Side, z: MatRef<'_>, out: MatMut<'_>) -> Result<()> {
-        self.data.cross_with((a, b), self.weights_in(a, b), self.labels(), z, out)
-    }
-
-    fn squares(&self, z: MatRef<'_>) -> Result<Vec<f64>> {
-        self.data.squares_with(self.weights_in(Side::X, Side::X), z)
-    }
-
-    fn moments(&self, side: Side) -> Result<Moments> {
-        let mut moments = match &self.scaling {
-            Some(scaling) if side == Side::X => {
-                let sum = self.data.moments_with(side, Some(&scaling.once))?.sum;
-                let twice = self.data.moments_with(side, Some(&scaling.twice))?;
-                Moments { weight: scaling.weight, sum, ..twice }
-            }
-            _ => self.data.moments_with(side, self.weights.as_deref())?,
-        };
-        moments.entries = self.nnz(side);
-        if let Some(labels) = self.labels.as_ref().filter(|_| side == Side::Y) {
-            labels.restrict_moments(&mut moments);
-        }
-        Ok(moments)
-    }
-
-    fn active_labels(&self) -> Result<Option<ActiveLabels>> {
-        let mut active = vec![false; self.data.shape().c];
-        self.data.for_each_chunk(|chunk| {
-            chunk.side(Side::Y).columns.ids.iter().for_each(|label| active[*label as usize] = true);
-            Ok(())
-        })?;
-        if let Some(labels) = &self.labels {
-            active = labels.ids().iter().map(|label| active[*label as usize]).collect();
-        }
-        let ids: Vec<u32> = (0..).zip(&active).filter(|(_, active)| **active).map(|(label, _)| label).collect();
-        if ids.len() == active.len() { Ok(None) } else { ActiveLabels::new(ids, active.len()).map(Some) }
-    }
-
-    fn with_labels<'b>(&'b self, labels: &'b ActiveLabels) -> Result<Option<Box<dyn Examples + 'b>>> {
-        let among = match &self.labels {
-            Some(own) => Cow::Owned(own.then(labels)?),
-            None => Cow::Borrowed(labels),
-        };
-        self.borrowed().with_labels_of_data(among).map(|view| Some(Box::new(view) as Box<dyn Examples + 'b>))
-    }
-
-    fn label_feature_product(&self) -> Result<Option<LabelFeatureProduct>> {
-        LabelFeatureProduct::of(self)
     }
 }

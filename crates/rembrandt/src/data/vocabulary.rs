@@ -6,9 +6,9 @@
 
 use std::sync::Arc;
 
-use super::formats::show;
-use super::formats::word_table::WordTable;
-use super::{Dataset, Examples, Side};
+use super::Side;
+use super::token::show;
+use super::word_table::WordTable;
 use crate::{Error, Result};
 
 /// Names and their numbers, for looking up. Clones share the names.
@@ -100,19 +100,6 @@ pub struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// The ids of the data that a model is trained on: words where the file had words, numbers otherwise, even if they
-    /// have names as well.
-    ///
-    /// # Errors
-    /// If two words are the same, which no reader lets happen.
-    pub fn of(data: &Dataset) -> Result<Vocabulary> {
-        let ids = |side, names: Option<&[String]>| match names.filter(|_| data.has_words(side)) {
-            Some(names) => NameIndex::new(names).map(VocabularyIds::Words),
-            None => Ok(VocabularyIds::Numbers(data.shape().width(side))),
-        };
-        Ok(Vocabulary { features: ids(Side::X, data.feature_names())?, labels: ids(Side::Y, data.label_names())? })
-    }
-
     pub(super) fn side(&self, side: Side) -> &VocabularyIds {
         match side {
             Side::X => &self.features,

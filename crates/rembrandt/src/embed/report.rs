@@ -29,6 +29,7 @@ pub struct Embedding {
 
 /// How an embedding was found and how good it is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Report {
     /// Size of the data.
     pub shape: Shape,

@@ -15,7 +15,7 @@ use super::matrix::{MatRef, Matrix};
 /// How the large matrices of a model are stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Precision {
+pub enum NumberFormat {
     /// Single precision.
     #[default]
     F32,
@@ -74,21 +74,21 @@ impl Table {
     }
 
     /// How the numbers are stored.
-    pub fn precision(&self) -> Precision {
+    pub fn number_format(&self) -> NumberFormat {
         match self.numbers {
-            Numbers::Matrix(_) | Numbers::F32(_) => Precision::F32,
-            Numbers::Bf16(_) => Precision::Bf16,
+            Numbers::Matrix(_) | Numbers::F32(_) => NumberFormat::F32,
+            Numbers::Bf16(_) => NumberFormat::Bf16,
         }
     }
 
-    /// The same numbers in another precision. Those too large for bfloat16 become the largest it has.
-    pub fn to_precision(&self, precision: Precision) -> Table {
-        let numbers = match (self.stored(), precision) {
-            (Stored::F32(numbers), Precision::Bf16) => {
+    /// The same numbers in another format. Those too large for bfloat16 become the largest it has.
+    pub fn to_format(&self, format: NumberFormat) -> Table {
+        let numbers = match (self.stored(), format) {
+            (Stored::F32(numbers), NumberFormat::Bf16) => {
                 let bits: Vec<bf16> = numbers.par_iter().with_min_len(4096).map(|v| narrow(*v)).collect();
                 Numbers::Bf16(bits.into())
             }
-            (Stored::Bf16(bits), Precision::F32) => {
+            (Stored::Bf16(bits), NumberFormat::F32) => {
                 let wide: Vec<f32> = bits.par_iter().with_min_len(4096).map(|v| v.widen()).collect();
                 Numbers::F32(wide.into())
             }

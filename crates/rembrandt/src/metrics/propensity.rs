@@ -13,12 +13,15 @@ use crate::{Error, Result};
 /// authors to data in which the missing labels are known. For N < 3 the formula would give propensities above 1; C is
 /// 0 then, and all labels count the same.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Propensity {
     /// A: how much faster the recording of frequent labels is than that of rare ones.
     pub a: f64,
     /// B: a shift of the counts.
     pub b: f64,
 }
+
+setter!(Propensity);
 
 impl Propensity {
     /// For data made from Wikipedia: A = 0.5, B = 0.4.
@@ -27,6 +30,18 @@ impl Propensity {
     pub const AMAZON: Propensity = Propensity { a: 0.6, b: 2.6 };
     /// For all other data, and the default: A = 0.55, B = 1.5.
     pub const OTHER: Propensity = Propensity { a: 0.55, b: 1.5 };
+
+    /// Checks the constants.
+    pub fn check(self) -> Result<()> {
+        let Propensity { a, b } = self;
+        if !(a.is_finite() && a >= 0.0) {
+            return Err(Error::parameter("propensity.a", format!("{a} is not a number of at least 0")));
+        }
+        if !(b.is_finite() && b > 0.0) {
+            return Err(Error::parameter("propensity.b", format!("{b} is not a number above 0")));
+        }
+        Ok(())
+    }
 }
 
 impl Default for Propensity {
@@ -57,13 +72,8 @@ pub struct Propensities {
 impl Propensities {
     /// From the number of training examples with each label, and of all training examples.
     pub fn new(model: Propensity, counts: &[u64], n_train: u64) -> Result<Propensities> {
+        model.check()?;
         let Propensity { a, b } = model;
-        if !(a.is_finite() && a >= 0.0) {
-            return Err(Error::parameter("propensity.a", format!("{a} is not a number of at least 0")));
-        }
-        if !(b.is_finite() && b > 0.0) {
-            return Err(Error::parameter("propensity.b", format!("{b} is not a number above 0")));
-        }
         if let Some(label) = counts.iter().position(|count| *count > n_train) {
             let count = counts[label];
             let reason = format!("label {label} has {count} training examples, but there are only {n_train}");

@@ -166,11 +166,11 @@ impl Contents {
         if c == 0 || d == 0 || (k == 0) != self.trees.is_some() || added >= c || c > most || d > most {
             return Err(Error::Data(format!("{c} labels, {d} features and {k} dimensions do not make a model")));
         }
-        // A file has one precision for all of them.
-        let precision = self.labels.precision();
+        // A file has one format for all of them.
+        let format = self.labels.number_format();
         let mut tables = [Some(&self.projection), self.head.weights()].into_iter().flatten();
-        if tables.any(|table| table.precision() != precision) {
-            return Err(Error::Data("the large matrices of a model must all have the same precision".into()));
+        if tables.any(|table| table.number_format() != format) {
+            return Err(Error::Data("the large matrices of a model must all have the same format".into()));
         }
         let covariance = &self.stats.covariance;
         let named = |names: &Option<ModelNames>, count: usize| names.as_ref().is_none_or(|names| names.len() == count);

@@ -135,8 +135,8 @@ impl EmbeddingFile {
     }
 
     /// The name of a label or, without names, its id.
-    pub fn label_name(&self, id: usize) -> String {
-        self.label_names.as_ref().map_or_else(|| id.to_string(), |names| names[id].clone())
+    pub fn label_name(&self, label: u32) -> String {
+        self.label_names.as_ref().map_or_else(|| label.to_string(), |names| names[label as usize].clone())
     }
 }
 

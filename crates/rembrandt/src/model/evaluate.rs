@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{Batch, InputOptions, Model, PredictOptions, Predictor, Threshold};
@@ -26,7 +26,8 @@ const MANY_LABELS: usize = 10_000;
 const BATCH: usize = 4096;
 
 /// How to evaluate.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 #[non_exhaustive]
 pub struct EvaluationOptions {
     /// From which probability on a label is predicted, for Hamming loss and F1.
@@ -54,6 +55,7 @@ setter!(EvaluationOptions);
 
 /// The scores of a model on labelled examples. It prints as a table, and serialises under stable names.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Evaluation {
     /// The scores.
     pub scores: Scores,

@@ -32,7 +32,7 @@ use crate::{Error, Result};
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Explanation {
     /// The label.
-    pub label: usize,
+    pub label: u32,
     /// Its probability, as predicted.
     pub probability: f32,
     /// Its log-odds, or under softmax its calibrated score: `base` and all contributions together.
@@ -81,20 +81,20 @@ impl Model {
     ///
     /// # Panics
     /// If there is a feature that the model does not know.
-    pub fn explain(&self, x: CsrRef<'_>, label: usize) -> Result<Explanation> {
+    pub fn explain(&self, x: CsrRef<'_>, label: u32) -> Result<Explanation> {
         self.check_embedding()?;
         if x.rows() != 1 {
             return Err(Error::parameter("x", format!("{} examples, where one can be explained", x.rows())));
         }
         let c = self.shape().c;
-        if label >= c {
+        if label as usize >= c {
             return Err(Error::parameter("label", format!("{label} is not a label: the last one is {}", c - 1)));
         }
-        let probability = self.probability(x, label)?;
+        let (probability, trained) = (self.probability(x, label)?, (label as usize) < c - self.added());
         if x.row(0).0.is_empty() {
-            let count = self.training_stats().counts[label] as f64;
+            let count = self.training_stats().counts[label as usize] as f64;
             // The examples of a label that was added were not among those of training.
-            let own = if label < c - self.added() { count } else { 0.0 };
+            let own = if trained { count } else { 0.0 };
             let others = (self.training_stats().examples as f64 - own).max(0.0);
             let base = ((count + 0.5) / (others + 0.5)).ln();
             return Ok(Explanation {
@@ -107,8 +107,8 @@ impl Model {
                 exact: true,
             });
         }
-        let linear = label >= c - self.added() || self.head().is_linear();
-        let ranker = self.contents().ranker.as_ref().filter(|_| label < c - self.added());
+        let linear = !trained || self.head().is_linear();
+        let ranker = self.contents().ranker.as_ref().filter(|_| trained);
         let (base, views, mut contributions) = match ranker {
             Some(ranker) => self.ranker_shares(ranker, x, label),
             None if linear => self.shares(x, label),
@@ -120,19 +120,19 @@ impl Model {
     }
 
     /// The probability that prediction gives.
-    fn probability(&self, x: CsrRef<'_>, label: usize) -> Result<f32> {
+    fn probability(&self, x: CsrRef<'_>, label: u32) -> Result<f32> {
         // Under softmax the others matter.
-        let alone = self.calibration().loss == Loss::Independent || label >= self.shape().c - self.added();
-        let labels = alone.then(|| vec![label as u32]);
+        let alone = self.calibration().loss == Loss::Independent || label as usize >= self.shape().c - self.added();
+        let labels = alone.then(|| vec![label]);
         let predictor =
             self.predictor(PredictOptions { top: self.shape().c, threshold: None, labels, exact: false })?;
         let found = predictor.predict_prepared(x);
-        Ok(found.row(0).find(|(id, _)| *id as usize == label).map_or(0.0, |(_, p)| p))
+        Ok(found.row(0).find(|(other, _)| *other == label).map_or(0.0, |(_, p)| p))
     }
 
     /// Base and shares of a linear score.
-    fn shares(&self, x: CsrRef<'_>, label: usize) -> Shares {
-        let k = self.shape().k;
+    fn shares(&self, x: CsrRef<'_>, label: u32) -> Shares {
+        let (k, label) = (self.shape().k, label as usize);
         let trained = self.shape().c - self.added();
         let calibration = self.calibration();
         let (scale, shift) =
@@ -154,10 +154,9 @@ impl Model {
     }
 
     /// Base, views and shares of the log-odds of a ranker.
-    fn ranker_shares(&self, ranker: &Ranker, x: CsrRef<'_>, label: usize) -> Shares {
-        let id = label as u32;
-        let (h, e) = (self.project(x), self.labels().row(label));
-        let views = ranker.views(x, &h, self.labels(), Scope::Labels(&[id]), &mut ranker.memory())[0][0].views;
+    fn ranker_shares(&self, ranker: &Ranker, x: CsrRef<'_>, label: u32) -> Shares {
+        let (h, e) = (self.project(x), self.labels().row(label as usize));
+        let views = ranker.views(x, &h, self.labels(), Scope::Labels(&[label]), &mut ranker.memory())[0][0].views;
         let [constant, shares @ ..] = ranker.combination.shares(&views);
         let [one_vs_rest, association, embedding, name, log_count, similar, nearest] = shares;
         // Where no examples vote the last two are silent.
@@ -169,28 +168,29 @@ impl Model {
         let (mut plain, mut damped) = (Vec::new(), Vec::new());
         unit_values(x.row(0), |value| value, &mut plain);
         unit_values(x.row(0), damp, &mut damped);
-        let votes = ranker.vote_shares(x.row(0).0, &plain, id);
-        let weight = |matrix: &PackedMatrix, row: usize, column: usize| f64::from(matrix.weight(row, column as u32));
+        let votes = ranker.vote_shares(x.row(0).0, &plain, label);
+        let weight = |matrix: &PackedMatrix, row: usize| f64::from(matrix.weight(row, label));
         let share = |(at, (feature, value)): (usize, (usize, f32))| {
             let (plain, damped, [vote, near_vote]) = (f64::from(plain[at]), f64::from(damped[at]), votes[at]);
-            let log_odds =
-                unit(one_vs_rest, views.one_vs_rest) * damped * f64::from(ranker.one_vs_rest.weight(feature, label))
-                    + unit(association, views.association) * plain * weight(&ranker.associations, feature, label)
-                    + unit(name, views.name) * plain * weight(&ranker.names, feature, label)
-                    + unit(similar, views.similar) * f64::from(vote)
-                    + unit(nearest, views.nearest) * f64::from(near_vote)
-                    + unit(embedding, views.embedding) * f64::from(value) * dot(&self.projection().row(feature));
+            let log_odds = unit(one_vs_rest, views.one_vs_rest)
+                * damped
+                * f64::from(ranker.one_vs_rest.weight(feature, label as usize))
+                + unit(association, views.association) * plain * weight(&ranker.associations, feature)
+                + unit(name, views.name) * plain * weight(&ranker.names, feature)
+                + unit(similar, views.similar) * f64::from(vote)
+                + unit(nearest, views.nearest) * f64::from(near_vote)
+                + unit(embedding, views.embedding) * f64::from(value) * dot(&self.projection().row(feature));
             Contribution { feature: feature as u32, value, log_odds }
         };
         let intercept = unit(embedding, views.embedding) * dot(self.intercept());
-        let base = constant + log_count + f64::from(ranker.offset(id)) + intercept;
+        let base = constant + log_count + f64::from(ranker.offset(label)) + intercept;
         (base, told, x.entries(0).enumerate().map(share).collect())
     }
 
     /// Base and shares by taking each feature away.
-    fn differences(&self, x: CsrRef<'_>, label: usize) -> Shares {
+    fn differences(&self, x: CsrRef<'_>, label: u32) -> Shares {
         let entries: Vec<(usize, f32)> = x.entries(0).collect();
-        let scorer = self.scorer(Some(vec![label as u32]), true);
+        let scorer = self.scorer(Some(vec![label]), true);
         let score = |x: CsrRef<'_>| -> Vec<f64> {
             let one = |scored: Scored| scored.best.into_ranked().map(|(_, score)| f64::from(score)).sum();
             scorer.top(x, &self.project(x), 1).into_iter().map(one).collect()

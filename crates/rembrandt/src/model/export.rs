@@ -81,7 +81,7 @@ fn word2vec(out: &mut impl Write, file: &EmbeddingFile) -> io::Result<()> {
     writeln!(out, "{} {}", labels.rows(), labels.cols())?;
     let weights = file.weights();
     for id in 0..labels.rows() {
-        let name = file.label_name(id).replace(char::is_whitespace, "_");
+        let name = file.label_name(id as u32).replace(char::is_whitespace, "_");
         // A line must begin with a word.
         out.write_all(if name.is_empty() { "_" } else { &name }.as_bytes())?;
         for (v, w) in labels.row(id).iter().zip(&weights) {
@@ -108,7 +108,8 @@ fn vectors(out: &mut impl Write, file: &EmbeddingFile) -> io::Result<()> {
 
 /// One column has no heading: the projector would take it for a name.
 fn names(out: &mut impl Write, file: &EmbeddingFile) -> io::Result<()> {
-    (0..file.embedding.labels.rows()).try_for_each(|id| writeln!(out, "{}", file.label_name(id).replace('\t', " ")))
+    (0..file.embedding.labels.rows())
+        .try_for_each(|id| writeln!(out, "{}", file.label_name(id as u32).replace('\t', " ")))
 }
 
 #[cfg(test)]

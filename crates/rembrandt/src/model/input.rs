@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Model, Predictions, Predictor, Preprocessing};
 use crate::data::formats::{Format, Ids, ReadOptions, read_rows_with_vocabulary_from};
 use crate::data::records::{RecordFormat, RecordOptions};
@@ -10,7 +12,8 @@ use crate::linalg::csr::{Csr, CsrRef};
 use crate::{Error, Result, Run};
 
 /// How examples are written; which of the two counts is for the model to say.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 #[non_exhaustive]
 pub struct InputOptions {
     /// For models of sparse features.
@@ -147,17 +150,17 @@ impl Model {
         if let Preprocessing::Text(_) = self.preprocessing() {
             if rows.format != Format::Auto {
                 let reason = "the model was trained on texts: give it tsv, csv, jsonl or lines";
-                return Err(Error::parameter("input_format", reason));
+                return Err(Error::parameter("rows.format", reason));
             }
             if rows.ids != Ids::Auto {
                 let reason = "is for sparse rows, and the model was trained on texts: leave it out";
-                return Err(Error::parameter("ids", reason));
+                return Err(Error::parameter("rows.ids", reason));
             }
             return Ok(InputKind::Records(records.clone(), self.label_index()?));
         }
         if records.format != RecordFormat::Auto {
             let reason = "the model was trained on sparse rows: give it xmc, svmlight or vw";
-            return Err(Error::parameter("input_format", reason));
+            return Err(Error::parameter("records.format", reason));
         }
         Ok(InputKind::Sparse(rows.clone(), self.vocabulary()?))
     }

@@ -41,7 +41,7 @@ use serde_json::Value;
 use super::container::FileKind;
 use super::contents::{Contents, Preprocessing};
 use crate::data::featurizer::FeaturizerParams;
-use crate::linalg::table::Precision;
+use crate::linalg::table::NumberFormat;
 use crate::score::head::{Calibration, Head};
 use crate::score::ranker::one_vs_rest_weights::OneVsRestWeights;
 use crate::score::ranker::{Combination, Proposals, Ranker};
@@ -125,7 +125,8 @@ pub(super) struct Description {
     pub preprocessing: PreprocessingDescription,
     pub head: HeadDescription,
     pub calibration: Calibration,
-    pub precision: Precision,
+    #[serde(rename = "precision")]
+    pub number_format: NumberFormat,
     pub examples: u64,
     pub words: [bool; 2],
     pub added: usize,
@@ -172,7 +173,7 @@ impl Description {
             preprocessing,
             head,
             calibration: contents.calibration,
-            precision: contents.labels.precision(),
+            number_format: contents.labels.number_format(),
             examples: contents.stats.examples,
             words: contents.stats.words,
             added: contents.added_weights.rows(),

@@ -42,7 +42,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::data::Dataset;
-use crate::linalg::table::{Precision, Table};
+use crate::linalg::table::{NumberFormat, Table};
 use crate::score::head::{Calibration, Head};
 use crate::tree::Trees;
 use crate::{Error, Result};
@@ -127,7 +127,7 @@ impl Model {
     /// The same model with its large matrices in half the space (bfloat16), at the price of two or three digits.
     pub fn compact(&self) -> Model {
         let mut contents = Contents::clone(&self.contents);
-        let narrow = |table: &mut Table| *table = table.to_precision(Precision::Bf16);
+        let narrow = |table: &mut Table| *table = table.to_format(NumberFormat::Bf16);
         narrow(&mut contents.labels);
         narrow(&mut contents.projection);
         if let Head::Linear { weights } | Head::RandomFeatures { weights, .. } = &mut contents.head {
@@ -148,8 +148,8 @@ impl Model {
     }
 
     /// How the large matrices are stored.
-    pub fn precision(&self) -> Precision {
-        self.contents.labels.precision()
+    pub fn number_format(&self) -> NumberFormat {
+        self.contents.labels.number_format()
     }
 
     /// From an example as it comes to the features that the projection takes.
@@ -243,23 +243,23 @@ impl Model {
     ///
     /// # Panics
     /// If there is no such label.
-    pub fn label_name(&self, id: usize) -> String {
-        self.label_names().map_or_else(|| id.to_string(), |names| names.name(id).to_owned())
+    pub fn label_name(&self, label: u32) -> String {
+        self.label_names().map_or_else(|| label.to_string(), |names| names.name(label as usize).to_owned())
     }
 
     /// The name of a feature or, without names, its id.
     ///
     /// # Panics
     /// If there is no such feature.
-    pub fn feature_name(&self, id: usize) -> String {
-        self.feature_names().map_or_else(|| id.to_string(), |names| names.name(id).to_owned())
+    pub fn feature_name(&self, feature: u32) -> String {
+        self.feature_names().map_or_else(|| feature.to_string(), |names| names.name(feature as usize).to_owned())
     }
 
     /// The id of a label given by its exact name or, if no label is named so, by its id.
     ///
     /// # Errors
     /// If there is no such label; the message offers similar names.
-    pub fn find_label(&self, text: &str) -> Result<usize> {
+    pub fn find_label(&self, text: &str) -> Result<u32> {
         names::find_label(text, self.shape().c, self.label_names().map(|names| |id: usize| names.name(id)))
     }
 }

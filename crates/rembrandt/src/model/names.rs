@@ -101,16 +101,12 @@ pub(super) fn check(key: &'static str, mut names: impl Iterator<Item = impl AsRe
 }
 
 /// The id of a label given by its exact name or, if no label is named so, by its id.
-pub(super) fn find_label<'n>(
-    text: &str,
-    count: usize,
-    name: Option<impl Fn(usize) -> &'n str + Sync>,
-) -> Result<usize> {
+pub(super) fn find_label<'n>(text: &str, count: usize, name: Option<impl Fn(usize) -> &'n str + Sync>) -> Result<u32> {
     if let Some(id) = name.as_ref().and_then(|name| (0..count).find(|id| name(*id) == text)) {
-        return Ok(id);
+        return Ok(id as u32);
     }
-    match (text.parse::<usize>(), name) {
-        (Ok(id), _) if id < count => Ok(id),
+    match (text.parse::<u32>(), name) {
+        (Ok(id), _) if (id as usize) < count => Ok(id),
         (_, None) => {
             let reason = match count.checked_sub(1) {
                 Some(last) => format!("the file has no names, give an id from 0 to {last}"),

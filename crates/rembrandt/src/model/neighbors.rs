@@ -18,7 +18,7 @@ use crate::{Error, Result};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Neighbor {
     /// The label.
-    pub id: usize,
+    pub label: u32,
     /// Cosine of the angle between the two.
     pub cosine: f64,
 }
@@ -29,14 +29,14 @@ impl EmbeddingFile {
     ///
     /// # Panics
     /// If there is no such label.
-    pub fn neighbors(&self, label: usize, top: usize) -> Result<Vec<Neighbor>> {
+    pub fn neighbors(&self, label: u32, top: usize) -> Result<Vec<Neighbor>> {
         let labels = &self.embedding.labels;
         nearest(labels.rows(), |id| labels.row(id).into(), &self.weights(), label, top)
             .ok_or_else(|| no_direction(&self.label_name(label)))
     }
 
     /// The id of a label given by its exact name or, if no label is named so, by its id.
-    pub fn find_label(&self, text: &str) -> Result<usize> {
+    pub fn find_label(&self, text: &str) -> Result<u32> {
         let name = self.label_names.as_ref().map(|names| |id: usize| &*names[id]);
         names::find_label(text, self.embedding.labels.rows(), name)
     }
@@ -52,7 +52,7 @@ impl Model {
     ///
     /// # Panics
     /// If there is no such label.
-    pub fn neighbors(&self, label: usize, top: usize) -> Result<Vec<Neighbor>> {
+    pub fn neighbors(&self, label: u32, top: usize) -> Result<Vec<Neighbor>> {
         self.check_embedding()?;
         let embedding = &self.params()["embedding"];
         let random = embedding.get("random_fraction").or(embedding.get("spread"));
@@ -81,29 +81,29 @@ fn nearest<'a>(
     count: usize,
     row: impl Fn(usize) -> Cow<'a, [f32]> + Sync,
     weights: &[f64],
-    label: usize,
+    label: u32,
     top: usize,
 ) -> Option<Vec<Neighbor>> {
-    let query: Vec<f64> = row(label).iter().zip(weights).map(|(v, w)| f64::from(*v) * w).collect();
+    let query: Vec<f64> = row(label as usize).iter().zip(weights).map(|(v, w)| f64::from(*v) * w).collect();
     let length = query.iter().map(|v| v * v).sum::<f64>().sqrt();
     if length == 0.0 {
         return None;
     }
-    let mut near: Vec<Neighbor> = (0..count)
+    let mut near: Vec<Neighbor> = (0..count as u32)
         .into_par_iter()
-        .filter(|&id| id != label)
-        .filter_map(|id| {
+        .filter(|&other| other != label)
+        .filter_map(|label| {
             let (mut dot, mut square) = (0.0, 0.0);
-            for ((v, w), q) in row(id).iter().zip(weights).zip(&query) {
+            for ((v, w), q) in row(label as usize).iter().zip(weights).zip(&query) {
                 let v = f64::from(*v) * w;
                 dot += v * q;
                 square += v * v;
             }
             // Rounding must not make two equal labels more than equal.
-            (square > 0.0).then(|| Neighbor { id, cosine: (dot / (square.sqrt() * length)).clamp(-1.0, 1.0) })
+            (square > 0.0).then(|| Neighbor { label, cosine: (dot / (square.sqrt() * length)).clamp(-1.0, 1.0) })
         })
         .collect();
-    near.sort_by(|a, b| b.cosine.total_cmp(&a.cosine).then(a.id.cmp(&b.id)));
+    near.sort_by(|a, b| b.cosine.total_cmp(&a.cosine).then(a.label.cmp(&b.label)));
     near.truncate(top);
     Some(near)
 }
@@ -127,7 +127,7 @@ mod tests {
         let rows = [[1.0, 0.0], [0.5, 1.0], [0.0, 0.0], [-3.0, 0.0], [0.0, 1.0], [5.0, 10.0]];
         let file = named(&rows, &["a", "b", "unseen", "d", "e", "f"]);
         let near = file.neighbors(0, 10).unwrap();
-        assert_eq!(near.iter().map(|n| n.id).collect::<Vec<_>>(), [1, 5, 4, 3]);
+        assert_eq!(near.iter().map(|n| n.label).collect::<Vec<_>>(), [1, 5, 4, 3]);
         assert!((near[0].cosine - 0.5f64.sqrt()).abs() < 1e-12);
         assert_eq!((near[2].cosine, near[3].cosine), (0.0, -1.0));
         assert_eq!(file.neighbors(0, 1).unwrap().len(), 1);

@@ -18,7 +18,7 @@ use crate::data::featurizer::{Featurizer, FeaturizerParts, SparseTransform, Weig
 use crate::io::mmap;
 use crate::linalg::buffer::Buffer;
 use crate::linalg::matrix::Matrix;
-use crate::linalg::table::{Numbers, Precision, Table};
+use crate::linalg::table::{NumberFormat, Numbers, Table};
 use crate::score::head::{Head, RandomFeatures};
 use crate::score::ranker::inverted_index::InvertedIndex;
 use crate::score::ranker::one_vs_rest_weights::OneVsRestWeights;
@@ -67,8 +67,8 @@ impl ModelFile<'_> {
     fn contents(&self) -> Result<Contents> {
         let file = self.container;
         let description: Description = file.json("model")?;
-        let precision = description.precision;
-        let (labels, projection) = (self.table("labels", precision)?, self.table("projection", precision)?);
+        let format = description.number_format;
+        let (labels, projection) = (self.table("labels", format)?, self.table("projection", format)?);
         let (c, k, d, added) = (labels.rows(), labels.cols(), projection.rows(), description.added);
         let trees = matches!(description.head, HeadDescription::Trees { .. });
         let too_many = c > u32::MAX as usize || d > u32::MAX as usize;
@@ -139,7 +139,7 @@ impl ModelFile<'_> {
 
     fn head(&self, description: &Description, (trained, k): (usize, usize)) -> Result<Head> {
         let weights = |width: usize| {
-            let weights = self.table("weights", description.precision)?;
+            let weights = self.table("weights", description.number_format)?;
             match (weights.rows(), weights.cols()) == (trained, width + 1) {
                 true => Ok(weights),
                 false => Err(self.contradiction()),
@@ -220,17 +220,17 @@ impl ModelFile<'_> {
     }
 
     /// A large matrix, used in place.
-    fn table(&self, name: &str, precision: Precision) -> Result<Table> {
-        let dtype = match precision {
-            Precision::F32 => Dtype::F32,
-            Precision::Bf16 => Dtype::BF16,
+    fn table(&self, name: &str, format: NumberFormat) -> Result<Table> {
+        let dtype = match format {
+            NumberFormat::F32 => Dtype::F32,
+            NumberFormat::Bf16 => Dtype::BF16,
         };
         let Some((&[rows, cols], bytes)) = self.container.locate(name, dtype) else {
             return Err(self.container.missing(name));
         };
-        let numbers = match precision {
-            Precision::F32 => Buffer::mapped(self.map, bytes).map(Numbers::F32),
-            Precision::Bf16 => Buffer::mapped(self.map, bytes).map(Numbers::Bf16),
+        let numbers = match format {
+            NumberFormat::F32 => Buffer::mapped(self.map, bytes).map(Numbers::F32),
+            NumberFormat::Bf16 => Buffer::mapped(self.map, bytes).map(Numbers::Bf16),
         };
         let Some(numbers) = numbers else { return Err(self.damaged(&format!("tensor {name} is not aligned"))) };
         let table = Table::new(rows, cols, numbers).ok_or_else(|| self.contradiction())?;

@@ -12,7 +12,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rayon::prelude::*;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Model;
 use crate::linalg::csr::CsrRef;
@@ -27,7 +27,8 @@ use crate::{Error, Result};
 const FEW: usize = 16;
 
 /// From which probability on a label is predicted.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Threshold {
     /// The same for all labels.
     Fixed(f32),
@@ -36,16 +37,27 @@ pub enum Threshold {
 }
 
 /// How many labels are predicted, from which probability on, and which.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
 pub struct PredictOptions {
     /// Labels for each example at most.
     pub top: usize,
     /// Labels less probable than this are left out.
     pub threshold: Option<Threshold>,
-    /// Only these labels, at their cost alone. Under softmax probabilities are then those given that it is one of them.
+    /// Only these labels; the others take no time. Under softmax probabilities are then those given that it is one of them.
     pub labels: Option<Vec<u32>>,
     /// Score all labels also where the model proposes some for each example.
     pub exact: bool,
+}
+
+setter!(PredictOptions);
+
+impl Default for PredictOptions {
+    /// The five most probable of all labels.
+    fn default() -> PredictOptions {
+        PredictOptions::top(5)
+    }
 }
 
 impl PredictOptions {

@@ -8,7 +8,7 @@ use super::container::{self, Tensor};
 use super::contents::Contents;
 use super::layout::{Description, FORMAT, RANKER_MATRICES};
 use crate::Result;
-use crate::linalg::table::Precision;
+use crate::linalg::table::NumberFormat;
 use crate::score::head::Head;
 use crate::score::ranker::Ranker;
 use crate::score::ranker::packed_matrix::Gaps;
@@ -46,9 +46,9 @@ fn list<'a, T: bytemuck::Pod>(name: &'static str, dtype: &'static str, numbers: 
 fn tensors<'a>(contents: &'a Contents, trees: &'a Arrays<'_>) -> Vec<Tensor<'a>> {
     let Contents { labels, projection, head, ranker, stats, added_weights, .. } = contents;
     let k = labels.cols();
-    let dtype = match labels.precision() {
-        Precision::F32 => "F32",
-        Precision::Bf16 => "BF16",
+    let dtype = match labels.number_format() {
+        NumberFormat::F32 => "F32",
+        NumberFormat::Bf16 => "BF16",
     };
     let mut tensors = vec![
         list("counts", "U64", &stats.counts),

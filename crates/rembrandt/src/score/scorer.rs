@@ -172,15 +172,16 @@ impl<'a> Scorer<'a> {
         views.map(|row| row.into_iter().map(score).collect()).collect()
     }
 
-    /// The best of some labels. With one label per example the score of all others together is 0, unless labels were
-    /// asked for by name: then one of these it is.
+    /// The best of some labels. With one label per example the score of all labels that are no candidates is 0 together.
+    /// Where all are scored there are no others, and where some were asked for the probabilities are conditional on these
+    /// labels.
     fn top_ranked(&self, scores: &[(u32, f32)], top: usize) -> Scored {
         let mut found = Scored::new(top);
         scores.iter().for_each(|(label, score)| found.best.offer(*label, *score));
         if self.parts.calibration.loss == Loss::Softmax {
             let numbers: Vec<f32> = scores.iter().map(|(_, score)| *score).collect();
             found.log_partition.add(exp_sum(&numbers));
-            if self.ids.is_none() {
+            if self.ids.is_none() && !self.exact {
                 found.log_partition.add((0.0, 1.0));
             }
         }

@@ -3,15 +3,16 @@
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::fit::{CROSS, HELD_OUT, MOST_HELD_OUT, lifted, moments};
-use super::params::FIRST_RIDGE;
 use super::report::HeldOut;
+use super::shared::{
+    CROSS, HELD_OUT, MOST_HELD_OUT, check_learnable, check_propensity, lifted, moments, resolved_ridge, suited_loss,
+};
 use super::thresholds;
 use crate::data::{Dataset, Examples, Shape, Side, near_duplicates};
 use crate::embed;
 use crate::linalg::csr::{Csr, CsrRef};
 use crate::linalg::matrix::Matrix;
-use crate::linalg::table::{Precision, Table};
+use crate::linalg::table::{NumberFormat, Table};
 use crate::linalg::topk::TopK;
 use crate::metrics::{Propensities, Propensity, precision_at};
 use crate::model::contents::Contents;
@@ -26,9 +27,7 @@ use crate::score::ranker::similar_examples::SimilarExamples;
 use crate::score::ranker::{Candidate, Combination, LabelViews, Proposals};
 use crate::{Embedding, Error, Rembrandt, Result, Run};
 
-/// Dimensions of the embedding: with its oversampling one panel of columns, or, where tables of so many numbers have room
-/// for more, up to four panels.
-const K: usize = 44;
+/// More dimensions where tables of so many numbers have room for them: up to four panels of columns.
 const MOST_K: usize = 172;
 const SMALL_TABLES: usize = 1 << 19;
 /// Labels proposed by words and by the embedding, and those of them that become candidates.
@@ -62,6 +61,8 @@ pub struct RankerParams {
     pub embedding: Rembrandt,
 }
 
+setter!(RankerParams);
+
 impl Default for RankerParams {
     fn default() -> RankerParams {
         RankerParams {
@@ -77,6 +78,7 @@ impl Default for RankerParams {
 
 /// How a training went.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct RankerReport {
     /// How good the model was on held-out examples, before these joined the training.
     pub held_out: HeldOut,
@@ -97,12 +99,8 @@ pub struct RankerReport {
 }
 
 impl RankerParams {
-    /// The same with some settings changed.
-    #[must_use]
-    pub fn with(mut self, change: impl FnOnce(&mut RankerParams)) -> RankerParams {
-        change(&mut self);
-        self
-    }
+    /// Dimensions of the embedding by default: with its oversampling one panel of columns.
+    pub const K: usize = 44;
 
     /// Checks everything against the data, before any work.
     ///
@@ -114,11 +112,9 @@ impl RankerParams {
         if self.cost.is_some_and(|cost| !(cost.is_finite() && cost > 0.0)) {
             return Err(Error::parameter("cost", "must be a finite number above 0"));
         }
-        if data.nnz(Side::Y) == 0 {
-            return Err(Error::Data("no example has a label: there is nothing to learn".into()));
-        }
-        if data.nnz(Side::X) == 0 {
-            return Err(Error::Data("no example has a feature: there is nothing to learn from".into()));
+        check_learnable(data)?;
+        if let Some(propensity) = self.propensity {
+            check_propensity(propensity, suited_loss(data.labels()?.view()))?;
         }
         if data.nnz(Side::X) > u64::from(u32::MAX) {
             let reason = "more than 4,294,967,295 values cannot be ranked by words: train one of the heads, which read \
@@ -138,8 +134,9 @@ impl RankerParams {
 
     fn embedder(&self, shape: Shape) -> Rembrandt {
         let most = shape.c.min(shape.d).max(1);
-        let ridge = self.ridge.unwrap_or(FIRST_RIDGE * shape.d as f64 / shape.n.max(1) as f64);
-        let k = self.k.unwrap_or_else(|| (SMALL_TABLES / (shape.c + shape.d).max(1)).clamp(K, MOST_K).min(most));
+        let ridge = resolved_ridge(self.ridge, shape);
+        let usual = (SMALL_TABLES / (shape.c + shape.d).max(1)).clamp(RankerParams::K, MOST_K);
+        let k = self.k.unwrap_or(usual.min(most));
         Rembrandt { k, ridge, ..self.embedding.clone() }
     }
 
@@ -188,10 +185,7 @@ impl RankerParams {
             (Some(labels), Some(features)) => name_matrix(labels, features, x.view()),
             _ => PackedMatrix::empty(shape.d),
         };
-        let loss = match (0..y.rows()).all(|i| y.view().row(i).0.len() == 1) {
-            true => Loss::Softmax,
-            false => Loss::Independent,
-        };
+        let loss = suited_loss(y.view());
         let examples = RankerTargets { y: y.view(), weights: weights.as_deref(), d: shape.d, c: shape.c };
         let fit = RankerFit {
             proposals: self.proposals(data.shape()),
@@ -266,10 +260,6 @@ impl RankerParams {
         let mut thresholds = judge.thresholds(&combination, loss, shape.c)?;
         let mut contents = Contents::of(data, preprocessing, Calibration::identity(loss))?;
         if let Some(propensity) = self.propensity {
-            if loss == Loss::Softmax {
-                let reason = "is for independent labels: where there is one, none is forgotten";
-                return Err(Error::parameter("propensity", reason));
-            }
             let propensities = Propensities::new(propensity, &contents.stats.counts, shape.n as u64)?;
             let inverse = (0..shape.c as u32).map(|label| propensities.inverse(label));
             ranker.offsets = inverse.clone().map(|inverse| inverse.ln() as f32).collect();
@@ -294,8 +284,8 @@ impl RankerParams {
         let params = RankerParams { k: Some(embedding.labels.cols()), cost: Some(fitted.cost), ..self.clone() };
         Model::new(Contents {
             // One view of several needs no more than this.
-            labels: Table::from(embedding.labels).to_precision(Precision::Bf16),
-            projection: Table::from(embedding.projection).to_precision(Precision::Bf16),
+            labels: Table::from(embedding.labels).to_format(NumberFormat::Bf16),
+            projection: Table::from(embedding.projection).to_format(NumberFormat::Bf16),
             intercept: embedding.intercept,
             spectrum: embedding.spectrum,
             head: Head::LeastSquares,
@@ -459,8 +449,11 @@ mod tests {
             let gained = f64::from(b.row(5)[label] - a.row(5)[label]);
             assert!((gained - inverse.inverse(label as u32).ln()).abs() < 1e-3, "{label}");
         }
-        let single = RankerParams::default().with(|p| p.propensity = Some(Propensity::default()));
-        assert!(fit(&single, &data(600, false)).unwrap_err().to_string().starts_with("propensity: "));
+        let params = RankerParams::default().with(|p| p.propensity = Some(Propensity::default()));
+        let refused = |params: &RankerParams, several| params.check(&data(60, several)).unwrap_err().to_string();
+        assert!(refused(&params, false).starts_with("propensity: is for independent labels"));
+        let negative = params.with(|p| p.propensity = Some(Propensity { a: -1.0, b: 1.0 }));
+        assert!(refused(&negative, true).starts_with("propensity.a: "));
     }
 
     #[test]

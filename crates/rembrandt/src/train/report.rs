@@ -7,7 +7,8 @@ use crate::score::head::LogisticReport;
 
 /// How a training went.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct TrainReport {
+#[non_exhaustive]
+pub struct HeadReport {
     /// How good the head was on held-out examples.
     pub held_out: HeldOut,
     /// The embedding of all examples.
@@ -19,6 +20,7 @@ pub struct TrainReport {
 /// Quality on examples that were held out: the scorers and the head did not see them. Calibration, and the few weights of a
 /// combination, were fitted to them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct HeldOut {
     /// Number of these examples.
     pub examples: u64,

@@ -1,11 +1,12 @@
 //! Promises of training.
 
-use super::{HeadChoice, HeadKind, TrainParams, TrainReport};
+use super::{HeadChoice, HeadKind, HeadReport, HeadTrainParams, RankerParams, Training};
 use crate::data::{Dataset, Rows, Shape};
 use crate::embed::Method;
 use crate::metrics::Propensity;
 use crate::model::{Model, Preprocessing};
 use crate::score::head::{FeatureParams, Head, SampledParams};
+use crate::tree::{TreeMethod, TreeParams};
 use crate::{Error, Result, Run};
 
 pub(super) const D: usize = 60;
@@ -41,21 +42,21 @@ pub(super) fn data(n: usize) -> Dataset {
     Dataset::from_rows(&rows(n, |_| 0), D, C).unwrap()
 }
 
-fn try_fit(params: &TrainParams, data: &Dataset) -> Result<Model> {
+fn try_fit(params: &HeadTrainParams, data: &Dataset) -> Result<Model> {
     params.fit(data, Preprocessing::AsIs, &mut Run::default())
 }
 
-fn fit(params: &TrainParams, data: &Dataset) -> Model {
+fn fit(params: &HeadTrainParams, data: &Dataset) -> Model {
     try_fit(params, data).unwrap()
 }
 
 /// The report of a training, as the model keeps it.
-fn report(model: &Model) -> TrainReport {
+fn report(model: &Model) -> HeadReport {
     serde_json::from_value(model.report().clone()).unwrap()
 }
 
 /// The parameters that were chosen.
-fn chosen(model: &Model) -> TrainParams {
+fn chosen(model: &Model) -> HeadTrainParams {
     serde_json::from_value(model.params().clone()).unwrap()
 }
 
@@ -67,11 +68,11 @@ fn bytes(model: &Model) -> Vec<u8> {
 }
 
 /// Every method with the head that it has by default, and with a logistic one where that is possible.
-pub(super) fn methods() -> Vec<TrainParams> {
-    let mut all = vec![TrainParams::for_method(Method::CsOmp, HeadKind::LeastSquares)];
+pub(super) fn methods() -> Vec<HeadTrainParams> {
+    let mut all = vec![HeadTrainParams::for_method(Method::CsOmp, HeadKind::LeastSquares)];
     for method in [Method::Rembrandt, Method::Cs, Method::Pca, Method::Plst, Method::Cplst] {
-        all.push(TrainParams::for_method(method, HeadKind::LeastSquares));
-        all.push(TrainParams::for_method(method, HeadKind::Independent));
+        all.push(HeadTrainParams::for_method(method, HeadKind::LeastSquares));
+        all.push(HeadTrainParams::for_method(method, HeadKind::Independent));
     }
     all
 }
@@ -80,9 +81,9 @@ pub(super) fn methods() -> Vec<TrainParams> {
 fn training_is_the_same_for_any_number_of_threads() {
     let data = data(400);
     for kind in [HeadKind::LeastSquares, HeadKind::Softmax, HeadKind::Independent] {
-        let features = FeatureParams { count: 40, ..TrainParams::FEATURES };
-        let params = TrainParams { features: Some(features), ..TrainParams::new(kind) };
-        let params = if kind == HeadKind::LeastSquares { TrainParams::new(kind) } else { params };
+        let features = FeatureParams { count: 40, ..HeadTrainParams::FEATURES };
+        let params = HeadTrainParams { features: Some(features), ..HeadTrainParams::new(kind) };
+        let params = if kind == HeadKind::LeastSquares { HeadTrainParams::new(kind) } else { params };
         let [one, two, five] = [1, 2, 5].map(|threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| fit(&params, &data))
@@ -99,16 +100,16 @@ fn training_is_the_same_for_any_number_of_threads() {
 #[test]
 fn every_kind_of_head_learns() {
     let data = data(600);
-    let base = TrainParams::new(HeadKind::Independent);
-    let features = Some(FeatureParams { count: 60, ..TrainParams::FEATURES });
+    let base = HeadTrainParams::new(HeadKind::Independent);
+    let features = Some(FeatureParams { count: 60, ..HeadTrainParams::FEATURES });
     let kinds = [
-        TrainParams::new(HeadKind::LeastSquares),
-        TrainParams::new(HeadKind::Softmax),
+        HeadTrainParams::new(HeadKind::LeastSquares),
+        HeadTrainParams::new(HeadKind::Softmax),
         base.clone(),
-        TrainParams { features, ..base.clone() },
-        TrainParams { features, ..TrainParams::new(HeadKind::Softmax) },
-        TrainParams { folds: 0, ..base.clone() },
-        TrainParams { label_weights: Some(vec![2.0; C]), ..base },
+        HeadTrainParams { features, ..base.clone() },
+        HeadTrainParams { features, ..HeadTrainParams::new(HeadKind::Softmax) },
+        HeadTrainParams { folds: 0, ..base.clone() },
+        HeadTrainParams { label_weights: Some(vec![2.0; C]), ..base },
     ];
     for params in kinds {
         let trained = fit(&params, &data);
@@ -154,7 +155,8 @@ fn labels_that_most_examples_have_are_ranked_by_the_mean() {
     }
     let data = Dataset::from_rows(&rows, 60, 5).unwrap();
     for method in [Method::Pca, Method::Plst, Method::Cplst] {
-        let params = TrainParams { method, k: Some(2), ridge: Some(1e4), ..TrainParams::new(HeadKind::LeastSquares) };
+        let params =
+            HeadTrainParams { method, k: Some(2), ridge: Some(1e4), ..HeadTrainParams::new(HeadKind::LeastSquares) };
         let trained = fit(&params, &data);
         let scores = trained.scores(&data.features().unwrap()).unwrap();
         for (label, count) in trained.training_stats().counts.iter().enumerate() {
@@ -170,17 +172,17 @@ fn only_a_pursuit_has_a_constant_feature_by_default() {
         assert_eq!(params.embedding.bias, params.method == Method::CsOmp);
     }
     let (rembrandt, new) =
-        (TrainParams::for_method(Method::Rembrandt, HeadKind::Softmax), TrainParams::new(HeadKind::Softmax));
+        (HeadTrainParams::for_method(Method::Rembrandt, HeadKind::Softmax), HeadTrainParams::new(HeadKind::Softmax));
     assert_eq!(rembrandt, new);
 }
 
 #[test]
 fn parameters_of_older_models_are_those_of_rembrandt() {
-    let params = TrainParams { method: Method::Plst, ..TrainParams::new(HeadKind::LeastSquares) };
+    let params = HeadTrainParams { method: Method::Plst, ..HeadTrainParams::new(HeadKind::LeastSquares) };
     let mut json = serde_json::to_value(&params).unwrap();
     assert_eq!((&json["method"], json.get("atoms")), (&serde_json::json!("plst"), None));
     json.as_object_mut().unwrap().remove("method");
-    let old: TrainParams = serde_json::from_value(json).unwrap();
+    let old: HeadTrainParams = serde_json::from_value(json).unwrap();
     assert_eq!((old.method, old.atoms), (Method::Rembrandt, None));
 }
 
@@ -211,9 +213,9 @@ fn propensities_lift_rare_labels() {
         skewed.y.end_row();
     }
     let data = Dataset::from_rows(&skewed, 40, 2).unwrap();
-    let plain = TrainParams { k: Some(2), ..TrainParams::new(HeadKind::Independent) };
-    let lifted = TrainParams { propensity: Some(Propensity::OTHER), ..plain.clone() };
-    let train = |params: &TrainParams| {
+    let plain = HeadTrainParams { k: Some(2), ..HeadTrainParams::new(HeadKind::Independent) };
+    let lifted = HeadTrainParams { propensity: Some(Propensity::OTHER), ..plain.clone() };
+    let train = |params: &HeadTrainParams| {
         let trained = fit(params, &data);
         let Head::Linear { weights } = trained.head() else { unreachable!("asked for independent labels") };
         ([0, 1].map(|label| *weights.row(label).last().unwrap()), trained.thresholds().to_vec())
@@ -225,20 +227,25 @@ fn propensities_lift_rare_labels() {
 
 #[test]
 fn bad_parameters_and_tiny_data_are_refused() {
-    let params = TrainParams::new(HeadKind::Independent);
-    let refused = |params: &TrainParams, data: &Dataset| try_fit(params, data).unwrap_err().to_string();
-    let one_fold = TrainParams { folds: 1, ..params.clone() };
+    let params = HeadTrainParams::new(HeadKind::Independent);
+    let refused = |params: &HeadTrainParams, data: &Dataset| try_fit(params, data).unwrap_err().to_string();
+    let one_fold = HeadTrainParams { folds: 1, ..params.clone() };
     assert!(refused(&one_fold, &data(50)).starts_with("folds: one part"));
-    let weights = TrainParams { label_weights: Some(vec![1.0; 3]), ..params.clone() };
+    let weights = HeadTrainParams { label_weights: Some(vec![1.0; 3]), ..params.clone() };
     assert!(refused(&weights, &data(50)).contains("each of the 8 labels"));
-    let squares = TrainParams { propensity: Some(Propensity::OTHER), ..TrainParams::new(HeadKind::LeastSquares) };
+    let squares =
+        HeadTrainParams { propensity: Some(Propensity::OTHER), ..HeadTrainParams::new(HeadKind::LeastSquares) };
     assert!(refused(&squares, &data(50)).starts_with("head: least squares"));
-    let pursuit = TrainParams { method: Method::CsOmp, ..params.clone() };
+    let pursuit = HeadTrainParams { method: Method::CsOmp, ..params.clone() };
     assert!(refused(&pursuit, &data(50)).starts_with("head: cs-omp finds labels by pursuit"));
-    let atoms = TrainParams { atoms: Some(2), ..params.clone() };
+    let atoms = HeadTrainParams { atoms: Some(2), ..params.clone() };
     assert!(refused(&atoms, &data(50)).starts_with("atoms: is for cs-omp"));
-    let many =
-        TrainParams { method: Method::CsOmp, k: Some(4), atoms: Some(5), ..TrainParams::new(HeadKind::LeastSquares) };
+    let many = HeadTrainParams {
+        method: Method::CsOmp,
+        k: Some(4),
+        atoms: Some(5),
+        ..HeadTrainParams::new(HeadKind::LeastSquares)
+    };
     assert_eq!(refused(&many, &data(50)), "atoms: 5 labels cannot be told apart in 4 dimensions");
     assert!(refused(&params, &data(1)).contains("1 examples are too few"), "{}", refused(&params, &data(1)));
     let result = params.fit(&data(200), Preprocessing::AsIs, &mut Run::watched(|_| false));
@@ -247,14 +254,15 @@ fn bad_parameters_and_tiny_data_are_refused() {
 
 #[test]
 fn labels_are_sampled_where_all_of_them_would_take_too_long() {
-    let sampled = |head, n: usize, c: usize| TrainParams::new(head).with_defaults(Shape { n, d: 100_000, c }).sampled;
+    let sampled =
+        |head, n: usize, c: usize| HeadTrainParams::new(head).with_defaults(Shape { n, d: 100_000, c }).sampled;
     for head in [HeadKind::Softmax, HeadKind::Independent] {
         assert_eq!(sampled(head, 45_000, 4271), None);
         assert_eq!(sampled(head, 68_686, 24_565), None);
         assert_eq!(sampled(head, 587_537, 23_573), Some(SampledParams::new(head.loss())));
         assert_eq!(sampled(head, 1_427_680, 54_515), Some(SampledParams::new(head.loss())));
         let own = Some(SampledParams { labels: 3, ..SampledParams::default() });
-        let given = TrainParams { sampled: own, ..TrainParams::new(head) };
+        let given = HeadTrainParams { sampled: own, ..HeadTrainParams::new(head) };
         assert_eq!(given.with_defaults(Shape { n: 10, d: 10, c: 10 }).sampled, own);
     }
     assert_eq!(sampled(HeadKind::LeastSquares, 1_427_680, 54_515), None);
@@ -264,9 +272,9 @@ fn labels_are_sampled_where_all_of_them_would_take_too_long() {
 fn heads_on_sampled_labels_are_trained_and_told_of() {
     let data = Dataset::from_rows(&rows(400, |_| 0), D, C).unwrap();
     for head in [HeadKind::Softmax, HeadKind::Independent] {
-        let whole = TrainParams::new(head);
+        let whole = HeadTrainParams::new(head);
         let sampled =
-            TrainParams { sampled: Some(SampledParams { labels: 4, ..SampledParams::default() }), ..whole.clone() };
+            HeadTrainParams { sampled: Some(SampledParams { labels: 4, ..SampledParams::default() }), ..whole.clone() };
         let (whole, sampled) = (fit(&whole, &data), fit(&sampled, &data));
         let found = chosen(&sampled).sampled.unwrap();
         assert_eq!((found.labels, found.loss, found.ridge), (4, head.loss(), chosen(&sampled).logistic.ridge));
@@ -279,12 +287,44 @@ fn heads_on_sampled_labels_are_trained_and_told_of() {
 }
 
 #[test]
-fn the_default_training_gives_way_to_whatever_asks_for_a_head() {
-    let (default, suited) = (HeadChoice::Default, HeadChoice::Suited);
-    let chosen = HeadChoice::Kind(HeadKind::Softmax);
-    assert!(default.is_default_training(Method::Rembrandt) && !default.is_default_training(Method::Pca));
-    assert!(!suited.is_default_training(Method::Rembrandt) && !chosen.is_default_training(Method::Rembrandt));
-    assert_eq!([default, suited].map(|choice| choice.kind(Method::Pca)), [None; 2]);
-    assert_eq!([default, suited].map(|choice| choice.kind(Method::CsOmp)), [Some(HeadKind::LeastSquares); 2]);
-    assert_eq!(chosen.kind(Method::CsOmp), Some(HeadKind::Softmax));
+fn the_ranker_gives_way_to_whatever_asks_for_a_head() {
+    let (suited, chosen) = (HeadChoice::Suited, HeadChoice::Kind(HeadKind::Softmax));
+    let training = |method, head| Training::new(method, head, &data(50)).unwrap();
+    assert_eq!(training(Method::Rembrandt, None), Training::Ranker(RankerParams::default()));
+    for (method, head, kind) in [
+        (Method::Rembrandt, Some(suited), HeadKind::Independent),
+        (Method::Rembrandt, Some(chosen), HeadKind::Softmax),
+        (Method::Pca, None, HeadKind::Independent),
+        (Method::CsOmp, None, HeadKind::LeastSquares),
+        (Method::CsOmp, Some(suited), HeadKind::LeastSquares),
+        (Method::CsOmp, Some(chosen), HeadKind::Softmax),
+    ] {
+        assert!(
+            matches!(training(method, head), Training::Head(params) if (params.method, params.head) == (method, kind))
+        );
+    }
+}
+
+#[test]
+fn scarce_memory_narrows_panels_where_that_helps() {
+    let mut rows = Rows::new();
+    for i in 0..40 {
+        rows.x.push(i * 1000, 1.0);
+        rows.x.end_row();
+        rows.y.push(i % 30, 1.0);
+        rows.y.end_row();
+    }
+    let data = Dataset::from_rows(&rows, 40_000, 30).unwrap();
+    let trainings = [
+        RankerParams::default().into(),
+        HeadTrainParams::new(HeadKind::LeastSquares).into(),
+        Training::Trees(TreeParams::new(TreeMethod::Lpsr)),
+    ];
+    for training in trainings {
+        let needed = training.memory(&data);
+        assert_eq!(training.clone().narrowed_to(needed, &data), training);
+        assert_eq!(training.clone().narrowed_to(0, &data), training);
+        let narrow = training.clone().narrowed_to(needed - 1, &data);
+        assert_eq!(narrow.memory(&data) < needed, !matches!(training, Training::Trees(_)));
+    }
 }

@@ -7,40 +7,83 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::params::{HeadChoice, HeadKind, TrainParams};
-use super::ranker::RankerParams;
+use super::head_params::{HeadChoice, HeadKind};
+use super::training::Training;
 use crate::data::featurizer::{FeaturizerParams, SparseCounts};
 use crate::data::{Dataset, Examples, Texts};
 use crate::embed::Method;
 use crate::metrics::Propensity;
 use crate::model::{Model, Preprocessing};
 use crate::run::Watch;
-use crate::tree::TreeParams;
-use crate::{Checkpoints, Progress, Result, Run};
+use crate::{Checkpoints, Error, Progress, Result, Run};
 
 /// Builds a model.
 ///
 /// ```no_run
+/// use rembrandt::tree::{TreeMethod, TreeParams};
 /// use rembrandt::{Dataset, Trainer};
 ///
 /// let data = Dataset::read("train.txt.gz")?;
 /// let model = Trainer::new().tfidf().normalize().fit(&data)?;
 /// let wider = Trainer::new().k(300).fit(&data)?;
+/// let forest = Trainer::new().training(TreeParams::new(TreeMethod::Fastxml)).fit(&data)?;
 /// # Ok::<(), rembrandt::Error>(())
 /// ```
 #[derive(Default)]
 pub struct Trainer<'a> {
-    method: Method,
-    trees: Option<TreeParams>,
-    head: HeadChoice,
+    training: Option<Training>,
+    choices: Choices,
+    features: FeatureOptions,
+    checkpoint: Option<PathBuf>,
+    watch: Option<Watch<'a>>,
+}
+
+/// The choices for a training of which not all parameters are given.
+#[derive(Default)]
+struct Choices {
+    method: Option<Method>,
+    head: Option<HeadKind>,
     k: Option<usize>,
     ridge: Option<f64>,
     seed: Option<u64>,
     group_duplicates: bool,
     propensity: Option<Propensity>,
-    features: FeatureOptions,
-    checkpoint: Option<PathBuf>,
-    watch: Option<Watch<'a>>,
+}
+
+impl Choices {
+    /// The first that is made.
+    fn first(&self) -> Option<&'static str> {
+        let made = [
+            ("method", self.method.is_some()),
+            ("head", self.head.is_some()),
+            ("k", self.k.is_some()),
+            ("ridge", self.ridge.is_some()),
+            ("seed", self.seed.is_some()),
+            ("group_duplicates", self.group_duplicates),
+            ("propensity", self.propensity.is_some()),
+        ];
+        made.into_iter().find_map(|(name, made)| made.then_some(name))
+    }
+
+    /// The training with all its parameters.
+    fn training(&self, data: &Dataset) -> Result<Training> {
+        let mut training = Training::new(self.method.unwrap_or_default(), self.head.map(HeadChoice::Kind), data)?;
+        match &mut training {
+            Training::Ranker(params) => {
+                (params.k, params.ridge) = (self.k, self.ridge);
+                (params.group_duplicates, params.propensity) = (self.group_duplicates, self.propensity);
+                params.embedding.seed = self.seed.unwrap_or(params.embedding.seed);
+            }
+            Training::Head(params) => {
+                (params.k, params.ridge) = (self.k, self.ridge);
+                (params.group_duplicates, params.propensity) = (self.group_duplicates, self.propensity);
+                params.embedding.seed = self.seed.unwrap_or(params.embedding.seed);
+                params.descent.seed = self.seed.unwrap_or(params.descent.seed);
+            }
+            Training::Trees(_) => {}
+        }
+        Ok(training)
+    }
 }
 
 /// How features are made of texts, or weighted.
@@ -88,6 +131,9 @@ pub trait TrainingData {
 
 impl TrainingData for Dataset {
     fn prepare(&self, options: &FeatureOptions) -> Result<(Prepared<'_>, Preprocessing)> {
+        if options.featurizer != FeaturizerParams::default() {
+            return Err(Error::parameter("featurizer", "is for texts, and these are features: leave it out"));
+        }
         if !options.tfidf && !options.normalize {
             return Ok((Prepared::Borrowed(self), Preprocessing::AsIs));
         }
@@ -101,6 +147,14 @@ impl TrainingData for Dataset {
 
 impl TrainingData for Texts {
     fn prepare(&self, options: &FeatureOptions) -> Result<(Prepared<'_>, Preprocessing)> {
+        for (name, wanted) in [("tfidf", options.tfidf), ("normalize", options.normalize)] {
+            if wanted {
+                return Err(Error::parameter(
+                    name,
+                    "is for sparse features: the featurizer says how texts are weighted",
+                ));
+            }
+        }
         let (data, featurizer) = self.clone().into_dataset(options.featurizer.clone())?;
         Ok((Prepared::Owned(Box::new(data)), Preprocessing::Text(Arc::new(featurizer))))
     }
@@ -112,17 +166,21 @@ impl<'a> Trainer<'a> {
         Trainer::default()
     }
 
-    /// How labels are embedded.
+    /// A training with all its parameters: [`RankerParams`](super::RankerParams),
+    /// [`HeadTrainParams`](super::HeadTrainParams) or [`TreeParams`](crate::tree::TreeParams). They say all that
+    /// [`method`](Trainer::method), [`head`](Trainer::head), [`k`](Trainer::k), [`ridge`](Trainer::ridge),
+    /// [`seed`](Trainer::seed), [`group_duplicates`](Trainer::group_duplicates) and [`propensity`](Trainer::propensity) would,
+    /// and are refused beside one of these.
     #[must_use]
-    pub fn method(mut self, method: Method) -> Self {
-        self.method = method;
+    pub fn training(mut self, training: impl Into<Training>) -> Self {
+        self.training = Some(training.into());
         self
     }
 
-    /// Trees in place of an embedding.
+    /// How labels are embedded.
     #[must_use]
-    pub fn trees(mut self, params: TreeParams) -> Self {
-        self.trees = Some(params);
+    pub fn method(mut self, method: Method) -> Self {
+        self.choices.method = Some(method);
         self
     }
 
@@ -130,42 +188,42 @@ impl<'a> Trainer<'a> {
     /// Rembrandt, a head that suits the data.
     #[must_use]
     pub fn head(mut self, head: HeadKind) -> Self {
-        self.head = HeadChoice::Kind(head);
+        self.choices.head = Some(head);
         self
     }
 
     /// Dimensions of the embedding. More of them keep more labels apart, and cost as much more.
     #[must_use]
     pub fn k(mut self, k: usize) -> Self {
-        self.k = Some(k);
+        self.choices.k = Some(k);
         self
     }
 
     /// Relative ridge λ of the embedding: larger where examples are few and features many.
     #[must_use]
     pub fn ridge(mut self, ridge: f64) -> Self {
-        self.ridge = Some(ridge);
+        self.choices.ridge = Some(ridge);
         self
     }
 
     /// Seed of all random numbers.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
-        self.seed = Some(seed);
+        self.choices.seed = Some(seed);
         self
     }
 
     /// Hold near duplicates out together: for data whose new examples will have no near copy in training.
     #[must_use]
     pub fn group_duplicates(mut self) -> Self {
-        self.group_duplicates = true;
+        self.choices.group_duplicates = true;
         self
     }
 
     /// Rank labels that tend to be forgotten higher.
     #[must_use]
     pub fn propensity(mut self, propensity: Propensity) -> Self {
-        self.propensity = Some(propensity);
+        self.choices.propensity = Some(propensity);
         self
     }
 
@@ -211,53 +269,63 @@ impl<'a> Trainer<'a> {
     /// # Errors
     /// If the data cannot be learned from, a parameter does not fit them, or the training was told to stop.
     pub fn fit(mut self, data: &impl TrainingData) -> Result<Model> {
+        if let Some(name) = self.choices.first().filter(|_| self.training.is_some()) {
+            let reason = "has no effect beside a training with all its parameters: set it among these";
+            return Err(Error::parameter(name, reason));
+        }
         let (data, preprocessing) = data.prepare(&self.features)?;
-        let run = match self.watch.take() {
+        let training = match self.training.take() {
+            Some(training) => training,
+            None => self.choices.training(&data)?,
+        };
+        let mut run = match self.watch.take() {
             Some(watch) => Run::watched(watch),
             None => Run::default(),
         };
-        let Some(folder) = self.checkpoint.take() else { return self.fit_prepared(&data, preprocessing, run) };
-        let identity = json!({
-            "data": format!("{:016x}", data.fingerprint()),
-            "method": self.method, "trees": self.trees, "head": self.head, "k": self.k, "ridge": self.ridge,
-            "seed": self.seed, "group_duplicates": self.group_duplicates,
-            "propensity": self.propensity,
-        });
+        let Some(folder) = self.checkpoint.take() else { return training.fit(&data, preprocessing, &mut run) };
+        let identity = json!({"data": format!("{:016x}", data.fingerprint()), "training": training});
         let checkpoints = Checkpoints::open(&folder, &identity)?;
-        let model = self.fit_prepared(&data, preprocessing, run.with_checkpoints(Some(&checkpoints)))?;
+        let model = training.fit(&data, preprocessing, &mut run.with_checkpoints(Some(&checkpoints)))?;
         checkpoints.remove()?;
         Ok(model)
     }
+}
 
-    fn fit_prepared(&self, data: &Dataset, preprocessing: Preprocessing, mut run: Run<'_>) -> Result<Model> {
-        if let Some(params) = &self.trees {
-            let trees = params.fit(data, &mut run)?;
-            let report = json!({"trees": trees.summary()});
-            return Model::from_trees(trees, data, preprocessing, json!(params), report);
+#[cfg(test)]
+mod tests {
+    use super::super::RankerParams;
+    use super::super::tests::data;
+    use super::*;
+    use crate::tree::{TreeMethod, TreeParams};
+
+    #[test]
+    fn all_parameters_of_a_training_are_within_reach() {
+        let data = data(200);
+        let params = RankerParams::default().with(|p| (p.k, p.cost) = (Some(3), Some(0.5)));
+        let model = Trainer::new().training(params).fit(&data).unwrap();
+        assert_eq!((&model.params()["cost"], model.shape().k), (&json!(0.5), 3));
+        let forest = TreeParams::new(TreeMethod::Fastxml);
+        assert!(Trainer::new().training(forest).fit(&data).unwrap().trees().is_some());
+    }
+
+    #[test]
+    fn settings_without_effect_are_refused() {
+        let trees = || Trainer::new().training(TreeParams::new(TreeMethod::Fastxml));
+        let refused = |trainer: Trainer<'_>| trainer.fit(&data(50)).unwrap_err().to_string();
+        for (name, trainer) in [
+            ("k", trees().k(3)),
+            ("head", trees().head(HeadKind::Softmax)),
+            ("propensity", trees().propensity(Propensity::default())),
+            ("seed", Trainer::new().seed(2).training(RankerParams::default())),
+        ] {
+            assert_eq!(
+                refused(trainer),
+                format!("{name}: has no effect beside a training with all its parameters: set it among these")
+            );
         }
-        if self.head.is_default_training(self.method) {
-            let mut params = RankerParams {
-                k: self.k,
-                ridge: self.ridge,
-                group_duplicates: self.group_duplicates,
-                propensity: self.propensity,
-                ..RankerParams::default()
-            };
-            params.embedding.seed = self.seed.unwrap_or(params.embedding.seed);
-            return params.fit(data, preprocessing, &mut run);
-        }
-        let head = match self.head.kind(self.method) {
-            Some(head) => head,
-            None => HeadKind::suited(data)?,
-        };
-        let mut params = TrainParams::for_method(self.method, head);
-        (params.k, params.ridge) = (self.k, self.ridge);
-        params.group_duplicates = self.group_duplicates;
-        params.propensity = self.propensity;
-        if let Some(seed) = self.seed {
-            params.embedding.seed = seed;
-            params.descent.seed = seed;
-        }
-        params.fit(data, preprocessing, &mut run)
+        let words = Trainer::new().featurizer(FeaturizerParams::default().with(|p| p.min_df = 7));
+        assert!(refused(words).starts_with("featurizer: is for texts"));
+        let texts = Texts::new((0..9).map(|i| (format!("number {i}"), vec!["a"])));
+        assert!(Trainer::new().tfidf().fit(&texts).unwrap_err().to_string().starts_with("tfidf: is for sparse"));
     }
 }

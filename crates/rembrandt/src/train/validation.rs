@@ -7,7 +7,7 @@
 use std::io;
 
 use super::calibrated::Calibrated;
-use super::params::{HeadKind, MOST_EXAMPLES, MOST_SCORES, MOST_VALIDATED, TrainParams};
+use super::head_params::{HeadKind, HeadTrainParams, MOST_EXAMPLES, MOST_SCORES, MOST_VALIDATED};
 use crate::data::{Dataset, Examples, Shape};
 use crate::embed::{Embedder, Means};
 use crate::io::checkpoint::{Json, Load, Reader, Store, Writer};
@@ -55,7 +55,12 @@ impl Load for Validated {
 
 /// Divides the examples and fits an embedding and a head to a part of them. Where there are very many, and some are kept
 /// from the final head anyway, nothing is divided.
-pub(super) fn validate(data: &Dataset, params: &TrainParams, groups: &[u32], run: &mut Run<'_>) -> Result<Validated> {
+pub(super) fn validate(
+    data: &Dataset,
+    params: &HeadTrainParams,
+    groups: &[u32],
+    run: &mut Run<'_>,
+) -> Result<Validated> {
     let shape = data.shape();
     if params.head != HeadKind::LeastSquares && params.folds > 0 && shape.n > MOST_EXAMPLES {
         let calibrated = Calibrated::identity(params.head.loss(), shape.c);
@@ -86,7 +91,7 @@ impl Portion {
 
 /// One division.
 struct Division<'a> {
-    params: &'a TrainParams,
+    params: &'a HeadTrainParams,
     all: Shape,
     /// The examples that the embedding is fitted to.
     fit: Dataset,
@@ -109,7 +114,7 @@ struct Projected {
 
 impl<'a> Division<'a> {
     /// Divides the examples; `held_out` says which part is held out.
-    fn new(data: &Dataset, params: &'a TrainParams, groups: &[u32], held_out: usize) -> Result<Division<'a>> {
+    fn new(data: &Dataset, params: &'a HeadTrainParams, groups: &[u32], held_out: usize) -> Result<Division<'a>> {
         let shape = data.shape();
         let sample = Folds { count: shape.n.div_ceil(MOST_EXAMPLES).max(1), seed: SAMPLE, groups: Some(groups) };
         let parts = Folds { count: PARTS, seed: DIVISION, groups: Some(groups) };
@@ -210,7 +215,7 @@ mod tests {
         let n = 300;
         let original = data(n);
         let groups: Vec<u32> = (0..n as u32).collect();
-        let scores = |params: &TrainParams, data: &Dataset, held_out: usize| {
+        let scores = |params: &HeadTrainParams, data: &Dataset, held_out: usize| {
             let division = Division::new(data, params, &groups, held_out).unwrap();
             let (embedder, mut run) = (division.embedder(), Run::default());
             let basis = embedder.find(None, &division.fit, &mut run).unwrap();

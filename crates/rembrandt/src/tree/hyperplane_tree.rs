@@ -55,6 +55,7 @@ pub(super) struct Hyperplane {
 
 /// The size of fitted trees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct TreeSummary {
     /// Number of trees.
     pub trees: usize,

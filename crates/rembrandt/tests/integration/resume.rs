@@ -6,7 +6,7 @@ use rembrandt::data::{Dataset, Rows};
 use rembrandt::embed::{Embedder, Method, ProjectionParams, Solver};
 use rembrandt::model::{Model, Preprocessing};
 use rembrandt::score::head::SampledParams;
-use rembrandt::train::{HeadKind, RankerParams, TrainParams};
+use rembrandt::train::{HeadKind, HeadTrainParams, RankerParams};
 use rembrandt::tree::{FastXmlParams, TreeParams};
 use rembrandt::{Checkpoints, EmbeddingFile, Error, Rembrandt, Result, Run};
 use serde_json::json;
@@ -222,7 +222,7 @@ fn model_bytes(model: &Model) -> Vec<u8> {
     std::fs::read(path).unwrap()
 }
 
-fn train(params: TrainParams, stops: usize, every: usize) {
+fn train(params: HeadTrainParams, stops: usize, every: usize) {
     let (desk, data) = (tempfile::tempdir().unwrap(), data(params.head == HeadKind::Softmax));
     let job = Job::new(desk.path(), |run| Ok(model_bytes(&params.fit(&data, Preprocessing::AsIs, run)?)));
     job.stop_and_go_on(stops, usize::MAX / 2);
@@ -231,8 +231,8 @@ fn train(params: TrainParams, stops: usize, every: usize) {
 }
 
 /// Few dimensions, several panels.
-fn small(head: HeadKind) -> TrainParams {
-    let params = TrainParams::new(head);
+fn small(head: HeadKind) -> HeadTrainParams {
+    let params = HeadTrainParams::new(head);
     let embedding = params.embedding.clone().with(|p| p.panel = 3);
     params.with(|p| {
         p.k = Some(6);
@@ -259,7 +259,7 @@ fn a_training_of_classes_goes_on() {
 
 #[test]
 fn a_training_on_random_features_goes_on() {
-    let features = TrainParams::FEATURES.with(|p| p.count = 30);
+    let features = HeadTrainParams::FEATURES.with(|p| p.count = 30);
     train(small(HeadKind::Independent).with(|p| p.features = Some(features)), 25, 9);
 }
 

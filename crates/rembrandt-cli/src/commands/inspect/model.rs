@@ -3,15 +3,15 @@
 use bytesize::ByteSize;
 use rembrandt::data::featurizer::{FeaturizerParams, Weighting};
 use rembrandt::embed::Method;
-use rembrandt::linalg::table::Precision;
+use rembrandt::linalg::table::NumberFormat;
 use rembrandt::model::{Model, ModelNames, Preprocessing};
 use rembrandt::score::head::{Head, Loss};
-use rembrandt::train::{RankerReport, TrainParams, TrainReport};
+use rembrandt::train::{HeadReport, HeadTrainParams, RankerReport};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{HEAD, listed, parameters};
-use crate::commands::train;
+use crate::commands::train::report;
 use crate::output::{count, facts, short};
 
 /// All that the file tells, for programs and for people; `bytes` is its length.
@@ -26,7 +26,7 @@ fn json_result(model: &Model, bytes: u64) -> Value {
         "kind": "model",
         "n": background.examples, "d": shape.d, "c": shape.c, "k": shape.k, "added": model.added(),
         "head": head_json(model), "preprocessing": preprocessing_json(model.preprocessing()),
-        "calibration": model.calibration(), "precision": model.precision(),
+        "calibration": model.calibration(), "precision": model.number_format(),
         "label_names": model.label_names().is_some(), "feature_names": model.feature_names().is_some(),
         "label_words": label_words, "feature_words": feature_words,
         "spectrum": model.spectrum(), "bytes": bytes,
@@ -56,10 +56,10 @@ fn text(model: &Model, bytes: u64) -> String {
     }
     let spectrum: Vec<String> = model.spectrum().iter().map(|v| short(*v)).collect();
     // A model need not come from `train`, and then tells of itself what its maker liked.
-    let (params, report) = (TrainParams::deserialize(model.params()), TrainReport::deserialize(model.report()));
+    let (params, report) = (HeadTrainParams::deserialize(model.params()), HeadReport::deserialize(model.report()));
     let method = params.as_ref().ok().map(|params| params.method.name());
     let method = if model.has_ranker() { Some(Method::Rembrandt.name()) } else { method };
-    let head = params.map_or_else(|_| head(model), |params| train::head(&params));
+    let head = params.map_or_else(|_| head(model), |params| report::head(&params));
     let mut rows = vec![
         ("kind", "model".to_owned()),
         ("size", size),
@@ -70,7 +70,7 @@ fn text(model: &Model, bytes: u64) -> String {
     rows.extend((!model.has_ranker()).then_some(("head", head)));
     rows.extend([
         ("probabilities", probabilities(model)),
-        ("numbers", format!("{}, {} in all", precision(model.precision()), ByteSize(bytes))),
+        ("numbers", format!("{}, {} in all", number_format(model.number_format()), ByteSize(bytes))),
         ("label names", names(model.label_names())),
         ("feature names", names(model.feature_names())),
     ]);
@@ -78,10 +78,10 @@ fn text(model: &Model, bytes: u64) -> String {
         rows.push(("spectrum", listed(spectrum.iter().map(String::as_str))));
     }
     if let Ok(report) = RankerReport::deserialize(model.report()) {
-        rows.extend(train::ranker(&report));
+        rows.extend(report::ranker(&report));
     }
     if let Ok(report) = report {
-        rows.push(("held out", train::estimate(&report.held_out)));
+        rows.push(("held out", report::estimate(&report.held_out)));
     }
     rows.push(("parameters", parameters(model.params())));
     facts(&rows)
@@ -102,7 +102,7 @@ fn head_json(model: &Model) -> Value {
 
 fn head(model: &Model) -> String {
     if let Some(trees) = model.trees() {
-        let summary = train::trees::words(&trees.summary());
+        let summary = report::words(&trees.summary());
         return format!("none: {} ({summary})", json!(trees.method()).as_str().unwrap_or("trees"));
     }
     match model.head() {
@@ -113,10 +113,10 @@ fn head(model: &Model) -> String {
     }
 }
 
-fn precision(precision: Precision) -> &'static str {
-    match precision {
-        Precision::F32 => "f32",
-        Precision::Bf16 => "bf16",
+fn number_format(format: NumberFormat) -> &'static str {
+    match format {
+        NumberFormat::F32 => "f32",
+        NumberFormat::Bf16 => "bf16",
     }
 }
 

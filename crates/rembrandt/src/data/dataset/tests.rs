@@ -1,6 +1,7 @@
 //! Products, moments and selections against sums over the rows.
 
 use super::*;
+use crate::Examples;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 

@@ -6,7 +6,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::params::{FeaturizerParams, Hashing, Weighting};
 use super::words::Words;
 use super::{Featurizer, FeaturizerParts};
-use crate::data::formats::word_table::WordTable;
+use crate::data::word_table::WordTable;
 use crate::{Error, Result};
 
 /// Texts that one task counts. A part of the result when counts are pruned, so it does not depend on threads.

@@ -32,7 +32,7 @@ mod words;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::formats::word_table::WordTable;
+use super::word_table::WordTable;
 use crate::linalg::csr::Csr;
 use crate::{Error, Result};
 
@@ -217,7 +217,7 @@ impl Featurizer {
         let mut names = WordTable::default();
         for (name, expected) in list.iter().zip(0u32..) {
             if names.id(name) != Some(expected) {
-                return Err(Error::Data(format!("the feature {} is named twice", super::formats::show(name))));
+                return Err(Error::Data(format!("the feature {} is named twice", super::token::show(name))));
             }
         }
         if names.len() != list.len() {

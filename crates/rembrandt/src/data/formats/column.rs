@@ -2,6 +2,7 @@
 
 use super::number;
 use crate::data::Side;
+use crate::data::token::{cut, show};
 use crate::data::vocabulary::{NameIndex, Numbering, VocabularyIds};
 
 /// How the ids of one side are written.
@@ -140,18 +141,4 @@ pub(in crate::data) fn finite(token: &str, of: impl FnOnce() -> String) -> Resul
         Some(_) => Err(format!("{} is {}, which is too large for a 32-bit number", of(), show(token))),
         None => Err(format!("{} is {}, which is not a number", of(), show(token))),
     }
-}
-
-/// A token in quotes, cut and escaped: it may hold anything.
-pub(in crate::data) fn show(token: &str) -> String {
-    format!("`{}`", cut(token))
-}
-
-fn cut(token: &str) -> String {
-    const LONGEST: usize = 40;
-    let mut shown: String = token.chars().take(LONGEST).flat_map(char::escape_debug).collect();
-    if token.chars().nth(LONGEST).is_some() {
-        shown.push('…');
-    }
-    shown
 }

@@ -2,12 +2,14 @@
 
 use std::borrow::Cow;
 
-use super::batch::{FileSyntax, lines_of};
-use super::column::{IdSyntax, show};
+use super::batch::lines_of;
+use super::column::IdSyntax;
 use super::number;
+use super::row_builder::FileSyntax;
 use super::sparse::{self, Comments};
 use super::{Format, Ids, Reading, vw};
 use crate::data::Side;
+use crate::data::token::show;
 use crate::data::vocabulary::{NameIndex, VocabularyIds};
 use crate::{Error, Result};
 

@@ -45,23 +45,26 @@ mod detect;
 mod names;
 mod number;
 mod pipeline;
+mod row_builder;
 pub(super) mod source;
 mod sparse;
 #[cfg(test)]
 mod tests;
 mod vw;
-pub(super) mod word_table;
 
 use std::fmt;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use super::{Rows, Shape, Side, Vocabulary};
+use serde::{Deserialize, Serialize};
+
+use super::token::show;
+use super::{Names, Rows, Shape, Side, Vocabulary};
 use crate::{Error, Result, Run};
 
 pub(super) use batch::{lines_of, text_of};
-pub(super) use column::{finite, show};
+pub(super) use column::finite;
 use names::Naming;
 pub use names::read_names;
 use source::{Sizes, Source};
@@ -70,7 +73,8 @@ use source::{Sizes, Source};
 pub type Sink<'a> = dyn FnMut(Rows) -> Result<()> + 'a;
 
 /// How to read a text file. The default finds out by itself.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 #[non_exhaustive]
 pub struct ReadOptions {
     /// The format of the file.
@@ -87,7 +91,8 @@ pub struct ReadOptions {
 setter!(ReadOptions);
 
 /// The format of a text file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Format {
     /// Found out from the first line.
     #[default]
@@ -110,7 +115,7 @@ impl FromStr for Format {
             "svmlight" | "libsvm" => Ok(Format::Svmlight),
             "vw" => Ok(Format::Vw),
             _ => {
-                let reason = format!("{} is not one of auto, xmc, svmlight, vw", column::show(text));
+                let reason = format!("{} is not one of auto, xmc, svmlight, vw", show(text));
                 Err(Error::parameter("format", reason))
             }
         }
@@ -129,7 +134,8 @@ impl fmt::Display for Format {
 }
 
 /// How labels and features are identified.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Ids {
     /// By words on the side, labels or features, on which the beginning of the file has an id that is no number; in a
     /// file with a header, the first id decides.
@@ -149,7 +155,7 @@ impl FromStr for Ids {
             "auto" => Ok(Ids::Auto),
             "numbers" => Ok(Ids::Numbers),
             "words" => Ok(Ids::Words),
-            _ => Err(Error::parameter("ids", format!("{} is not one of auto, numbers, words", column::show(text)))),
+            _ => Err(Error::parameter("ids", format!("{} is not one of auto, numbers, words", show(text)))),
         }
     }
 }
@@ -166,6 +172,7 @@ impl fmt::Display for Ids {
 
 /// Counts of a file after reading.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Summary {
     /// Numbers of examples, features and labels: from the header, the names, or the ids that occur.
     pub shape: Shape,
@@ -183,6 +190,14 @@ pub struct Summary {
     pub notes: Vec<String>,
     /// Bytes of text, unpacked.
     pub bytes: u64,
+}
+
+impl Summary {
+    /// Takes the names.
+    pub(super) fn take_names(&mut self) -> Names {
+        let (labels, features) = (self.label_names.take(), self.feature_names.take());
+        Names { labels, features, label_words: self.label_words, feature_words: self.feature_words }
+    }
 }
 
 /// Streams the examples of a file, in order, into `sink` in batches; the path `-` is standard input.
@@ -319,7 +334,7 @@ fn read(source: Source<'_>, reading: &Reading<'_>, run: &mut Run<'_>, sink: &mut
     }
     let label_naming = Naming::new(Side::Y, options.label_names.as_deref())?;
     let feature_naming = Naming::new(Side::X, options.feature_names.as_deref())?;
-    let mut check = |syntax: &batch::FileSyntax| {
+    let mut check = |syntax: &row_builder::FileSyntax| {
         label_naming.check(&syntax.labels, path)?;
         feature_naming.check(&syntax.features, path)
     };

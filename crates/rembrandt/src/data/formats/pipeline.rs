@@ -9,9 +9,10 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, Receiver, TryRecvError};
 
-use super::batch::{self, FileSyntax, ParsedRows};
+use super::batch::{self, ParsedRows};
 use super::column::{IdColumn, IdSyntax};
 use super::detect::{self, Detected, Header};
+use super::row_builder::FileSyntax;
 use super::source::{Blocks, Source, Stop};
 use super::{Format, Reading, Sink, Summary};
 use crate::data::vocabulary::{Numbering, VocabularyIds};

@@ -1,8 +1,9 @@
 //! The grammar that XMC and svmlight files share: `label,label id:value id:value …`.
 
-use super::batch::RowBuilder;
-use super::column::{finite, show};
+use super::column::finite;
 use super::number;
+use super::row_builder::RowBuilder;
+use crate::data::token::show;
 
 /// Where `#` begins a comment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,9 @@
 //! Vowpal Wabbit: `label [importance] ['tag]|namespace feature:value feature |namespace …`.
 
-use super::batch::RowBuilder;
-use super::column::{finite, show};
+use super::column::finite;
 use super::number;
+use super::row_builder::RowBuilder;
+use crate::data::token::show;
 
 const SPACES: [char; 2] = [' ', '\t'];
 

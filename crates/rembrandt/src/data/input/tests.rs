@@ -85,7 +85,7 @@ fn a_cache_gives_what_its_text_gives() {
     // The features and labels that a model learned are known to it afterwards.
     let [text, cache] = paths.map(|path| {
         let data = if Dataset::is_cache(&path) { Dataset::open(&path).unwrap() } else { Dataset::read(&path).unwrap() };
-        let kind = InputKind::Sparse(ReadOptions::default(), Vocabulary::of(&data).unwrap());
+        let kind = InputKind::Sparse(ReadOptions::default(), data.vocabulary().unwrap());
         let read = read(&path, &kind).unwrap();
         assert!(
             read.iter()
@@ -116,7 +116,7 @@ fn numbers_in_a_cache() {
     let named = read(&paths[1], &sparse(VocabularyIds::Numbers(2), words(&["c"]))).unwrap();
     assert_eq!(named.iter().map(|row| row.2.clone()).collect::<Vec<_>>(), [vec![0, 1], vec![2]]);
     let data = Dataset::open(&paths[1]).unwrap();
-    assert!(data.label_names().is_some() && matches!(Vocabulary::of(&data).unwrap().labels, VocabularyIds::Numbers(3)));
+    assert!(data.label_names().is_some() && matches!(data.vocabulary().unwrap().labels, VocabularyIds::Numbers(3)));
     fs::write(folder.path().join("labels.txt"), "a\na\nc\n").unwrap();
     let [_, twice] = both(&folder, "2,0 1:1 3:2\n1 0:1\n");
     let error = read(&twice, &sparse(VocabularyIds::Numbers(2), words(&["c"]))).unwrap_err().to_string();

@@ -3,8 +3,11 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 use super::{RecordFormat, RecordOptions, Records};
-use crate::data::formats::{finite, show};
+use crate::data::formats::finite;
+use crate::data::token::show;
 use crate::{Error, Result};
 
 /// Column names that are listed in a message at most.
@@ -18,7 +21,8 @@ const NAMES_SHOWN: usize = 12;
 /// assert_eq!("title".parse::<Selector>()?, Selector::Name("title".into()));
 /// # Ok::<(), rembrandt::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Selector {
     /// The column that the first line calls so; in JSON, the key.
     Name(String),

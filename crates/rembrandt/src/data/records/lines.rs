@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use super::layout::{Layout, labels_of, listed, weight_of};
 use super::{RecordOptions, Records, Selector};
-use crate::data::formats::{lines_of, show, text_of};
+use crate::data::formats::{lines_of, text_of};
+use crate::data::token::show;
 
 /// The grammar of the lines of a file.
 pub(super) enum LineSyntax<'o> {

@@ -43,8 +43,10 @@ use std::io::Read;
 use std::path::Path;
 use std::str::FromStr;
 
-use super::formats::show;
+use serde::{Deserialize, Serialize};
+
 use super::formats::source::{self, Sizes};
+use super::token::show;
 use crate::{Error, Result, Run};
 
 pub use batch::Records;
@@ -57,7 +59,8 @@ pub use vocabulary::{NumberedRecordSink, read_records_with_vocabulary, read_reco
 pub type RecordSink<'a> = dyn FnMut(Records) -> Result<()> + 'a;
 
 /// The format of a file of records.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum RecordFormat {
     /// Found out from the first line.
     #[default]
@@ -107,7 +110,8 @@ impl fmt::Display for RecordFormat {
 /// let options = RecordOptions::new(Selector::Number(2)).with(|o| o.labels = Some(Selector::Number(1)));
 /// assert!(!options.has_header());
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 #[non_exhaustive]
 pub struct RecordOptions {
     /// The format of the file.
@@ -181,6 +185,7 @@ impl RecordOptions {
 
 /// Counts of a file of records after reading.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RecordSummary {
     /// Number of records.
     pub records: u64,

@@ -1,6 +1,7 @@
 //! Every combination of settings, in both orders, against dense matrices that were changed step by step.
 
 use super::*;
+use crate::Shape;
 use crate::data::Rows;
 
 const D: usize = 12;

@@ -90,7 +90,7 @@ fn of_label(rows: &Rows, label: u32, most: usize) -> Csr {
 fn a_label_added_again_lands_where_it_was() {
     let rows = planted(40, 1);
     for center in [false, true] {
-        let saved = save(&trained(&rows, 10, center), Precision::F32);
+        let saved = save(&trained(&rows, 10, center), NumberFormat::F32);
         let model = saved.open();
         let next = saved.dir.path().join("next");
         for label in 0..10 {
@@ -98,7 +98,7 @@ fn a_label_added_again_lands_where_it_was() {
             more.save(&next).unwrap();
             let near = Model::open(&next).unwrap().neighbors(10, 2).unwrap();
             assert_eq!(more.neighbors(10, 2).unwrap(), near);
-            assert_eq!(near[0].id, label as usize, "{near:?}, centred: {center}");
+            assert_eq!(near[0].label, label, "{near:?}, centred: {center}");
             assert!(near[0].cosine > 0.95 && near[0].cosine > near[1].cosine + 0.1, "{near:?}, centred: {center}");
         }
     }
@@ -108,7 +108,7 @@ fn a_label_added_again_lands_where_it_was() {
 fn a_label_that_training_never_saw_is_recognised() {
     let (rows, new) = (planted(40, 2), planted(40, 3));
     for center in [false, true] {
-        let saved = save(&trained(&rows, 9, center), Precision::F32);
+        let saved = save(&trained(&rows, 9, center), NumberFormat::F32);
         for (examples, wanted) in [(1, 0.8), (5, 0.9), (40, 0.95)] {
             let next = saved.dir.path().join("next");
             let more = saved.open().add_label("3-4", of_label(&rows, 9, examples).view()).unwrap();
@@ -138,8 +138,8 @@ fn a_label_that_training_never_saw_is_recognised() {
 
 #[test]
 fn nothing_changes_for_the_labels_that_were_there() {
-    for (kind, precision) in KINDS.iter().flat_map(|kind| [(kind, Precision::F32), (kind, Precision::Bf16)]) {
-        let saved = save(&weighed(kind, 300), precision);
+    for (kind, format) in KINDS.iter().flat_map(|kind| [(kind, NumberFormat::F32), (kind, NumberFormat::Bf16)]) {
+        let saved = save(&weighed(kind, 300), format);
         let path = saved.dir.path().join("next");
         let x = examples(60, 9);
         let all = |model: &Model| model.predictor(PredictOptions::top(1000)).unwrap().predict(x.view()).unwrap();
@@ -155,7 +155,7 @@ fn nothing_changes_for_the_labels_that_were_there() {
         second.save(&path).unwrap();
         let two = Model::open(&path).unwrap();
         assert_eq!((all(&first), all(&second)), (all(&one), all(&two)), "{kind}");
-        assert_eq!((two.shape().c, two.added(), two.precision()), (302, 2, precision));
+        assert_eq!((two.shape().c, two.added(), two.number_format()), (302, 2, format));
         assert_eq!((two.label_name(300), two.find_label("second").unwrap()), ("first".to_owned(), 301));
         assert_eq!(two.training_stats().counts[300..], [3, 1]);
         assert_eq!(two.thresholds()[300..], [0.5, 0.5]);
@@ -179,7 +179,7 @@ fn nothing_changes_for_the_labels_that_were_there() {
 #[test]
 fn the_log_odds_are_those_of_the_discriminant() {
     let parts = parts("ilr", 8);
-    let saved = save(&parts, Precision::F32);
+    let saved = save(&parts, NumberFormat::F32);
     let x = examples(4, 10);
     let path = saved.dir.path().join("next");
     saved.open().add_label("new", x.view()).unwrap().save(&path).unwrap();
@@ -202,7 +202,7 @@ fn the_log_odds_are_those_of_the_discriminant() {
 
 #[test]
 fn texts_make_labels_too() {
-    let saved = save(&text("softmax", 6), Precision::Bf16);
+    let saved = save(&text("softmax", 6), NumberFormat::Bf16);
     let model = saved.open();
     let path = saved.dir.path().join("next");
     model.add_label_from_texts("tea", &["green tea", "unheard-of"]).unwrap().save(&path).unwrap();
@@ -217,7 +217,7 @@ fn texts_make_labels_too() {
 #[test]
 fn bad_names_and_examples_are_refused() {
     let mut parts = parts("ilr", 8);
-    let model = save(&parts, Precision::F32).open();
+    let model = save(&parts, NumberFormat::F32).open();
     let x = examples(10, 10);
     let message = |name: &str, x: CsrRef<'_>| model.add_label(name, x).unwrap_err().to_string();
     assert_eq!(message("label 2", x.view()), "name: \"label 2\" is a label already: choose another name");
@@ -231,7 +231,7 @@ fn bad_names_and_examples_are_refused() {
     huge.end_row();
     assert!(message("new", huge.view()).contains("too large"));
     parts.label_names = None;
-    let saved = save(&parts, Precision::F32);
+    let saved = save(&parts, NumberFormat::F32);
     let model = saved.open();
     assert!(model.add_label("7", x.view()).is_err());
     let more = model.add_label("8", x.view()).unwrap();

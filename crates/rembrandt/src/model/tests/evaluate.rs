@@ -23,7 +23,7 @@ fn labelled(n: usize) -> Rows {
 fn numbered(kind: &str) -> Model {
     let mut parts = weighed(kind, 12);
     parts.stats.words = [false, false];
-    model(&parts, Precision::F32)
+    model(&parts, NumberFormat::F32)
 }
 
 fn written(rows: &Rows, path: &std::path::Path) {
@@ -90,7 +90,7 @@ fn what_cannot_be_evaluated_is_refused() {
     let message = numbered("ilr").evaluate_file(&path, &input, &options, &mut Run::default()).unwrap_err().to_string();
     assert_eq!(message, format!("{}: {nothing}", path.display()));
     let data = Dataset::from_rows(&labelled(8), 30, 12).unwrap();
-    let message = model(&text("ilr", 12), Precision::F32).evaluate(&data).unwrap_err().to_string();
+    let message = model(&text("ilr", 12), NumberFormat::F32).evaluate(&data).unwrap_err().to_string();
     assert_eq!(message, "x: the model was trained on texts and cannot read features: give it texts");
     let never = EvaluationOptions { threshold: Threshold::Fixed(1.5), ..options };
     assert!(numbered("ilr").evaluate_with(&data, &never).unwrap_err().to_string().starts_with("threshold: "));
@@ -142,9 +142,9 @@ fn an_example_is_read_as_a_person_writes_it() {
     // Where training had words for both, so has an example.
     let mut parts = weighed("ilr", 12);
     parts.stats.words = [true, true];
-    let worded = super::model(&parts, Precision::F32);
+    let worded = super::model(&parts, NumberFormat::F32);
     assert_eq!(worded.prepare_example("w2:1 w17:0.5 w99:3").unwrap().view().row(0), expected.view().row(0));
-    let texts = super::model(&text("ilr", 12), Precision::F32);
+    let texts = super::model(&text("ilr", 12), NumberFormat::F32);
     let (example, batch) = (texts.prepare_example(TEXTS[1]).unwrap(), texts.prepare_texts(&TEXTS[1..2]).unwrap());
     assert_eq!(example.view().row(0), batch.view().row(0));
 }

@@ -4,8 +4,8 @@ use super::*;
 #[test]
 fn shares_add_up_to_the_prediction() {
     for kind in KINDS {
-        for precision in [Precision::F32, Precision::Bf16] {
-            let model = save(&weighed(kind, 300), precision).open();
+        for format in [NumberFormat::F32, NumberFormat::Bf16] {
+            let model = save(&weighed(kind, 300), format).open();
             let x = model.prepare(examples(9, 8).view()).unwrap();
             let predictor = model.predictor(PredictOptions::top(300)).unwrap();
             let found = predictor.predict_prepared(x.view());
@@ -14,8 +14,8 @@ fn shares_add_up_to_the_prediction() {
                 let ids: Vec<usize> = x.view().entries(i).map(|(id, _)| id).collect();
                 let mut logs = Vec::new();
                 for (label, p) in found.row(i).take(3) {
-                    let why = model.explain(one.view(), label as usize).unwrap();
-                    assert_eq!((why.label, why.probability), (label as usize, p), "{kind}");
+                    let why = model.explain(one.view(), label).unwrap();
+                    assert_eq!((why.label, why.probability), (label, p), "{kind}");
                     assert_eq!(why.exact, !["random-features", "pursuit"].contains(&kind));
                     assert_eq!(why.views.len(), if kind.starts_with("ranker") { 7 } else { 0 }, "{kind}");
                     let sum = why.base + why.into_iter().map(|c| c.log_odds).sum::<f64>();
@@ -44,7 +44,7 @@ fn shares_add_up_to_the_prediction() {
 #[test]
 fn without_a_feature_the_log_odds_lose_its_share() {
     for kind in ["ilr", "random-features"] {
-        let model = save(&parts(kind, 20), Precision::F32).open();
+        let model = save(&parts(kind, 20), NumberFormat::F32).open();
         let x = model.prepare(rows(examples(1, 8).view(), 0, 1).view()).unwrap();
         let why = model.explain(x.view(), 4).unwrap();
         let first = why.contributions[0];
@@ -60,7 +60,7 @@ fn without_a_feature_the_log_odds_lose_its_share() {
 
 #[test]
 fn bad_questions_are_refused_and_empty_ones_answered() {
-    let model = save(&parts("ilr", 20), Precision::F32).open();
+    let model = save(&parts("ilr", 20), NumberFormat::F32).open();
     let x = model.prepare(examples(2, 8).view()).unwrap();
     let message = |x: CsrRef<'_>, label| model.explain(x, label).unwrap_err().to_string();
     assert_eq!(message(x.view(), 0), "x: 2 examples, where one can be explained");

@@ -44,7 +44,7 @@ pub fn place(saved: &Saved, name: &str) -> usize {
 #[test]
 fn only_what_older_readers_would_misread_has_a_newer_version() {
     for kind in KINDS {
-        let bytes = std::fs::read(save(&parts(kind, 12), Precision::F32).path).unwrap();
+        let bytes = std::fs::read(save(&parts(kind, 12), NumberFormat::F32).path).unwrap();
         let text = String::from_utf8_lossy(&bytes);
         let version = match kind {
             "pursuit" => 2,
@@ -59,8 +59,8 @@ fn only_what_older_readers_would_misread_has_a_newer_version() {
 fn what_is_saved_is_opened_and_always_the_same_bytes() {
     let all = KINDS.iter().flat_map(|kind| [parts(kind, 12), weighed(kind, 12), text(kind, 12)]);
     for parts in all {
-        for precision in [Precision::F32, Precision::Bf16] {
-            let (a, b) = (save(&parts, precision), save(&parts, precision));
+        for format in [NumberFormat::F32, NumberFormat::Bf16] {
+            let (a, b) = (save(&parts, format), save(&parts, format));
             assert_eq!(std::fs::read(&a.path).unwrap(), std::fs::read(&b.path).unwrap());
             assert!(Model::is_model(&a.path) && !EmbeddingFile::is_embedding(&a.path));
             let model = a.open();
@@ -69,13 +69,13 @@ fn what_is_saved_is_opened_and_always_the_same_bytes() {
             assert_eq!((model.intercept(), model.spectrum()), (&parts.intercept[..], &parts.spectrum[..]));
             assert_eq!((model.thresholds(), model.training_stats()), (&parts.thresholds[..], &parts.stats));
             assert_eq!((model.params(), model.report()), (&parts.params, &parts.report));
-            assert_eq!((model.calibration(), model.precision()), (parts.calibration, precision));
+            assert_eq!((model.calibration(), model.number_format()), (parts.calibration, format));
             assert_eq!(
                 (model.label_names(), model.feature_names()),
                 (parts.label_names.as_ref(), parts.feature_names.as_ref())
             );
             assert_eq!((model.label_name(3), model.find_label("label 3").unwrap()), ("label 3".to_owned(), 3));
-            if precision == Precision::F32 {
+            if format == NumberFormat::F32 {
                 assert_eq!(model.labels().bytes(), parts.labels.bytes());
                 assert_eq!(model.projection().bytes(), parts.projection.bytes());
                 assert_eq!(model.head().weights().map(Table::bytes), parts.head.weights().map(Table::bytes));
@@ -86,8 +86,8 @@ fn what_is_saved_is_opened_and_always_the_same_bytes() {
 
 #[test]
 fn the_container_is_plain_safetensors() {
-    for precision in [Precision::F32, Precision::Bf16] {
-        let saved = save(&text("random-features", 7), precision);
+    for format in [NumberFormat::F32, NumberFormat::Bf16] {
+        let saved = save(&text("random-features", 7), format);
         let bytes = std::fs::read(&saved.path).unwrap();
         let tensors = safetensors::SafeTensors::deserialize(&bytes).unwrap();
         for (name, tensor) in tensors.tensors() {
@@ -100,7 +100,7 @@ fn the_container_is_plain_safetensors() {
 
 #[test]
 fn every_shortened_or_changed_file_is_refused() {
-    let saved = save(&text("ilr", 3), Precision::Bf16);
+    let saved = save(&text("ilr", 3), NumberFormat::Bf16);
     let bytes = std::fs::read(&saved.path).unwrap();
     let path = saved.dir.path().join("bad");
     for len in 0..bytes.len() {
@@ -118,7 +118,7 @@ fn every_shortened_or_changed_file_is_refused() {
 
 #[test]
 fn refusals_are_one_sentence() {
-    let saved = save(&parts("ilr", 3), Precision::F32);
+    let saved = save(&parts("ilr", 3), NumberFormat::F32);
     let bytes = std::fs::read(&saved.path).unwrap();
     let path = saved.dir.path().join("bad");
     let foreign = "is not a model";
@@ -147,8 +147,8 @@ fn refusals_are_one_sentence() {
 
 #[test]
 fn numbers_that_are_not_finite_are_refused_behind_a_good_checksum() {
-    for precision in [Precision::F32, Precision::Bf16] {
-        let saved = save(&weighed("random-features", 4), precision);
+    for format in [NumberFormat::F32, NumberFormat::Bf16] {
+        let saved = save(&weighed("random-features", 4), format);
         let path = saved.dir.path().join("bad");
         let tensors = ["spectrum", "intercept", "mean", "covariance", "thresholds", "idf", "directions", "phases"];
         for name in tensors.into_iter().chain(["labels", "projection", "weights"]) {
@@ -165,7 +165,7 @@ fn numbers_that_are_not_finite_are_refused_behind_a_good_checksum() {
 #[test]
 fn tensors_off_their_alignment_are_refused() {
     // A byte more in the header moves all tensors; what is said about them stays true.
-    let saved = save(&parts("ilr", 4), Precision::F32);
+    let saved = save(&parts("ilr", 4), NumberFormat::F32);
     let mut bytes = std::fs::read(&saved.path).unwrap();
     let length = u64::from_le_bytes(bytes[..8].try_into().unwrap());
     bytes[..8].copy_from_slice(&(length + 1).to_le_bytes());
@@ -205,9 +205,9 @@ fn parts_that_contradict_each_other_are_refused() {
     assert_eq!(wrong(&|parts| parts.added_weights = Matrix::zeros(1, 6)), fit("head"));
     assert_eq!(refused("pursuit", &|parts| parts.added_weights = Matrix::zeros(1, 5)), fit("added_weights"));
     assert_eq!(refused("pursuit", &|parts| parts.head = Head::Pursuit { atoms: 0 }), fit("head"));
-    let mixed = "the large matrices of a model must all have the same precision";
-    assert_eq!(wrong(&|parts| parts.labels = parts.labels.to_precision(Precision::Bf16)), mixed);
-    assert_eq!(wrong(&|parts| parts.projection = parts.projection.to_precision(Precision::Bf16)), mixed);
+    let mixed = "the large matrices of a model must all have the same format";
+    assert_eq!(wrong(&|parts| parts.labels = parts.labels.to_format(NumberFormat::Bf16)), mixed);
+    assert_eq!(wrong(&|parts| parts.projection = parts.projection.to_format(NumberFormat::Bf16)), mixed);
     let message = wrong(&|parts| parts.labels = Matrix::zeros(0, 5).into());
     assert_eq!(message, "0 labels, 30 features and 5 dimensions do not make a model");
     let message = wrong(&|parts| parts.projection = changed(&parts.projection, |p| p.row_mut(3)[1] = f32::NAN));
@@ -233,7 +233,7 @@ proptest! {
         cut in prop::option::weighted(0.2, any::<prop::sample::Index>()),
         mended in any::<bool>(),
     ) {
-        let saved = save(&text("random-features", 5), Precision::Bf16);
+        let saved = save(&text("random-features", 5), NumberFormat::Bf16);
         let expected = predictions(&saved.open());
         let change = |bytes: &mut Vec<u8>, from: usize| {
             for (at, value) in &changes {

@@ -90,9 +90,9 @@ type Golden = (&'static str, Model, Vec<[(u32, f32); 4]>);
 
 fn files() -> [Golden; 3] {
     [
-        ("v1-text.model", model(&text_parts(), Precision::F32), GOLDEN_TEXT.into()),
-        ("v1-sparse.model", model(&sparse_parts(), Precision::Bf16), GOLDEN_SPARSE.into()),
-        ("v2-pursuit.model", model(&pursuit_parts(), Precision::F32), GOLDEN_PURSUIT.into()),
+        ("v1-text.model", model(&text_parts(), NumberFormat::F32), GOLDEN_TEXT.into()),
+        ("v1-sparse.model", model(&sparse_parts(), NumberFormat::Bf16), GOLDEN_SPARSE.into()),
+        ("v2-pursuit.model", model(&pursuit_parts(), NumberFormat::F32), GOLDEN_PURSUIT.into()),
     ]
 }
 
@@ -135,11 +135,11 @@ fn models_of_every_format_version_open_and_predict_the_same() {
         assert_eq!((model.find_label("paint").unwrap(), model.report()["made"].as_str()), (2, Some("for tests")));
         model
     });
-    assert_eq!(text.precision(), Precision::F32);
+    assert_eq!(text.number_format(), NumberFormat::F32);
     assert!(matches!(text.head(), Head::Linear { .. }));
-    assert_eq!(sparse.precision(), Precision::Bf16);
+    assert_eq!(sparse.number_format(), NumberFormat::Bf16);
     assert!(matches!(sparse.head(), Head::RandomFeatures { least_squares: 0.25, .. }));
-    assert_eq!(pursuit.precision(), Precision::F32);
+    assert_eq!(pursuit.number_format(), NumberFormat::F32);
     assert!(matches!(pursuit.head(), Head::Pursuit { atoms: 2 }));
 }
 

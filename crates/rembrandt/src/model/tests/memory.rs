@@ -5,7 +5,7 @@ use super::*;
 use crate::linalg::kernels::dots::narrow;
 use crate::metrics::rank;
 
-const PRECISIONS: [Precision; 2] = [Precision::F32, Precision::Bf16];
+const FORMATS: [NumberFormat; 2] = [NumberFormat::F32, NumberFormat::Bf16];
 
 /// The best labels of examples, those with few known features, and of texts.
 fn predictions(model: &Model) -> Predictions {
@@ -17,7 +17,7 @@ fn predictions(model: &Model) -> Predictions {
 
 /// All that can be asked of two models is answered alike, to the last bit.
 fn assert_same(a: &Model, b: &Model, what: &str) {
-    let sizes = |model: &Model| (model.shape(), model.added(), model.precision());
+    let sizes = |model: &Model| (model.shape(), model.added(), model.number_format());
     assert_eq!(sizes(a), sizes(b), "{what}");
     assert_eq!((a.params(), a.report()), (b.params(), b.report()), "{what}");
     assert_eq!((a.training_stats(), a.thresholds()), (b.training_stats(), b.thresholds()), "{what}");
@@ -43,11 +43,11 @@ fn assert_same(a: &Model, b: &Model, what: &str) {
 #[test]
 fn a_model_in_memory_is_that_of_its_file() {
     for kind in KINDS {
-        for (parts, precision) in [parts(kind, 300), weighed(kind, 300), text(kind, 300)]
+        for (parts, format) in [parts(kind, 300), weighed(kind, 300), text(kind, 300)]
             .iter()
-            .flat_map(|parts| PRECISIONS.map(|precision| (parts, precision)))
+            .flat_map(|parts| FORMATS.map(|format| (parts, format)))
         {
-            let (memory, saved) = (model(parts, precision), save(parts, precision));
+            let (memory, saved) = (model(parts, format), save(parts, format));
             let opened = saved.open();
             assert_same(&memory, &opened, kind);
             // Written again it is the same file, and may take the place of the one that is mapped.
@@ -61,8 +61,8 @@ fn a_model_in_memory_is_that_of_its_file() {
 
 #[test]
 fn labels_that_come_later_need_no_file() {
-    for (kind, precision) in ["ilr", "softmax"].into_iter().flat_map(|kind| PRECISIONS.map(|p| (kind, p))) {
-        let (memory, saved) = (model(&parts(kind, 300), precision), save(&parts(kind, 300), precision));
+    for (kind, format) in ["ilr", "softmax"].into_iter().flat_map(|kind| FORMATS.map(|p| (kind, p))) {
+        let (memory, saved) = (model(&parts(kind, 300), format), save(&parts(kind, 300), format));
         let grown = |model: &Model| model.add_label("new", &rows(examples(9, 3).view(), 0, 4)).unwrap();
         let (memory, opened) = (grown(&memory), grown(&saved.open()));
         assert_same(&memory, &opened, kind);
@@ -75,8 +75,8 @@ fn labels_that_come_later_need_no_file() {
 fn copies_share_what_is_large_and_work_on_any_thread() {
     fn is_shared<T: Send + Sync + Clone + 'static>(_: &T) {}
     for kind in KINDS {
-        let saved = save(&parts(kind, 300), Precision::F32);
-        for original in [model(&parts(kind, 300), Precision::F32), saved.open()] {
+        let saved = save(&parts(kind, 300), NumberFormat::F32);
+        for original in [model(&parts(kind, 300), NumberFormat::F32), saved.open()] {
             is_shared(&original);
             let copy = original.clone();
             let same = |a: &Table, b: &Table| a.bytes().as_ptr() == b.bytes().as_ptr();
@@ -97,7 +97,7 @@ fn copies_share_what_is_large_and_work_on_any_thread() {
         }
     }
     // A changed model keeps the parts that did not change.
-    let saved = save(&parts("ilr", 300), Precision::F32);
+    let saved = save(&parts("ilr", 300), NumberFormat::F32);
     let model = saved.open();
     let more = model.add_label("new", &rows(examples(1, 3).view(), 0, 1)).unwrap();
     assert_eq!(more.projection().bytes().as_ptr(), model.projection().bytes().as_ptr());
@@ -108,15 +108,16 @@ fn copies_share_what_is_large_and_work_on_any_thread() {
 #[test]
 fn a_compact_model_has_the_nearest_numbers_of_half_the_size() {
     for kind in KINDS {
-        for full in [model(&weighed(kind, 300), Precision::F32), save(&weighed(kind, 300), Precision::F32).open()] {
+        for full in [model(&weighed(kind, 300), NumberFormat::F32), save(&weighed(kind, 300), NumberFormat::F32).open()]
+        {
             let compact = full.compact();
-            assert_eq!((full.precision(), compact.precision()), (Precision::F32, Precision::Bf16));
+            assert_eq!((full.number_format(), compact.number_format()), (NumberFormat::F32, NumberFormat::Bf16));
             assert_eq!((full.shape(), full.thresholds()), (compact.shape(), compact.thresholds()));
             let tables = |model: &Model| {
                 [Some(model.labels()), Some(model.projection()), model.head().weights()].map(|table| table.cloned())
             };
             for (full, compact) in tables(&full).into_iter().flatten().zip(tables(&compact).into_iter().flatten()) {
-                assert_eq!(compact.precision(), Precision::Bf16, "{kind}");
+                assert_eq!(compact.number_format(), NumberFormat::Bf16, "{kind}");
                 assert_eq!(compact.bytes().len() * 2, full.bytes().len(), "{kind}");
                 for i in 0..full.rows() {
                     let nearest = full.row(i).iter().map(|v| narrow(*v).to_f32()).collect::<Vec<_>>();
@@ -131,19 +132,19 @@ fn a_compact_model_has_the_nearest_numbers_of_half_the_size() {
         }
     }
     // A label may be added before or after.
-    let (model, x) = (model(&parts("ilr", 300), Precision::F32), rows(examples(9, 3).view(), 0, 4));
+    let (model, x) = (model(&parts("ilr", 300), NumberFormat::F32), rows(examples(9, 3).view(), 0, 4));
     let (before, after) =
         (model.add_label("new", &x).unwrap().compact(), model.compact().add_label("new", &x).unwrap());
-    assert_eq!((before.precision(), after.precision()), (Precision::Bf16, Precision::Bf16));
+    assert_eq!((before.number_format(), after.number_format()), (NumberFormat::Bf16, NumberFormat::Bf16));
     assert_eq!((before.shape(), before.added()), (after.shape(), after.added()));
     assert_eq!(before.head().weights().map(Table::bytes), after.head().weights().map(Table::bytes));
 }
 
 #[test]
 fn scores_become_the_probabilities_of_predictions() {
-    for (kind, precision) in KINDS.into_iter().flat_map(|kind| PRECISIONS.map(|precision| (kind, precision))) {
+    for (kind, format) in KINDS.into_iter().flat_map(|kind| FORMATS.map(|format| (kind, format))) {
         // Several strips of examples, several tiles of labels.
-        let (model, x) = (save(&weighed(kind, 700), precision).open(), examples(300, 4));
+        let (model, x) = (save(&weighed(kind, 700), format).open(), examples(300, 4));
         let (calibration, scores) = (model.calibration(), model.scores(&x).unwrap());
         assert_eq!((scores.rows(), scores.cols()), (300, 700));
         let found = model.predict(&x, 700).unwrap();
@@ -169,6 +170,6 @@ fn scores_become_the_probabilities_of_predictions() {
         let more = model.add_label("new", &rows(x.view(), 0, 3)).unwrap();
         assert_eq!(more.scores(&x).unwrap(), scores, "{kind}");
     }
-    let message = model(&text("ilr", 5), Precision::F32).scores(&examples(3, 1)).unwrap_err().to_string();
+    let message = model(&text("ilr", 5), NumberFormat::F32).scores(&examples(3, 1)).unwrap_err().to_string();
     assert_eq!(message, "x: the model was trained on texts and cannot read features: give it texts");
 }

@@ -21,7 +21,7 @@ use crate::Run;
 use crate::data::featurizer::{Featurizer, FeaturizerParams, SparseCounts};
 use crate::linalg::csr::{Csr, CsrRef};
 use crate::linalg::matrix::Matrix;
-use crate::linalg::table::{Precision, Table};
+use crate::linalg::table::{NumberFormat, Table};
 use crate::score::head::{Calibration, Head, Logistic, Loss, RandomFeatures};
 use crate::score::ranker::data::log_counts;
 use crate::score::ranker::inverted_index::InvertedIndex;
@@ -208,17 +208,17 @@ pub struct Saved {
     pub path: PathBuf,
 }
 
-pub fn save(parts: &Contents, precision: Precision) -> Saved {
+pub fn save(parts: &Contents, format: NumberFormat) -> Saved {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.model");
-    model(parts, precision).save(&path).unwrap();
+    model(parts, format).save(&path).unwrap();
     Saved { dir, path }
 }
 
 /// A model in memory.
-pub fn model(parts: &Contents, precision: Precision) -> Model {
+pub fn model(parts: &Contents, format: NumberFormat) -> Model {
     let model = Model::new(parts.clone()).unwrap();
-    if precision == Precision::Bf16 { model.compact() } else { model }
+    if format == NumberFormat::Bf16 { model.compact() } else { model }
 }
 
 /// A matrix with some other numbers.

@@ -1,5 +1,7 @@
-use super::super::{PredictOptions, Predictions, Threshold};
+use super::super::{EvaluationOptions, InputOptions, PredictOptions, Predictions, Threshold};
 use super::*;
+use crate::data::formats::Ids;
+use crate::data::records::Selector;
 use crate::metrics::rank;
 use crate::score::head::{Inputs, Pursuit};
 
@@ -117,7 +119,7 @@ fn probabilities_are_those_of_the_definitions() {
     // More labels than a tile, so that tiles and groups meet.
     for (kind, c) in KINDS.into_iter().flat_map(|kind| [(kind, 3), (kind, 700)]) {
         let parts = parts(kind, c);
-        let model = save(&parts, Precision::F32).open();
+        let model = save(&parts, NumberFormat::F32).open();
         let x = examples(20, 1);
         let found = predict(&model, PredictOptions::top(c), x.view());
         for i in 0..20 {
@@ -139,7 +141,7 @@ fn probabilities_are_those_of_the_definitions() {
 fn the_best_are_the_beginning_of_all() {
     for kind in KINDS {
         let parts = parts(kind, 700);
-        let model = save(&parts, Precision::F32).open();
+        let model = save(&parts, NumberFormat::F32).open();
         let x = examples(30, 2);
         let all = predict(&model, PredictOptions::top(700), x.view());
         let few = predict(&model, PredictOptions::top(7), x.view());
@@ -158,8 +160,8 @@ fn the_best_are_the_beginning_of_all() {
 
 #[test]
 fn bytes_depend_neither_on_threads_nor_on_batches() {
-    let saved: Vec<Saved> = KINDS.iter().map(|kind| save(&parts(kind, 5000), Precision::F32)).collect();
-    let half = KINDS.iter().map(|kind| save(&weighed(kind, 700), Precision::Bf16));
+    let saved: Vec<Saved> = KINDS.iter().map(|kind| save(&parts(kind, 5000), NumberFormat::F32)).collect();
+    let half = KINDS.iter().map(|kind| save(&weighed(kind, 700), NumberFormat::Bf16));
     for saved in saved.into_iter().chain(half) {
         let model = saved.open();
         let x = examples(300, 4);
@@ -186,8 +188,8 @@ fn a_subset_is_the_whole_without_the_rest() {
     let x = examples(50, 5);
     for kind in KINDS {
         let parts = parts(kind, 700);
-        for precision in [Precision::F32, Precision::Bf16] {
-            let model = save(&parts, precision).open();
+        for format in [NumberFormat::F32, NumberFormat::Bf16] {
+            let model = save(&parts, format).open();
             let all = predict(&model, PredictOptions::top(700), x.view());
             let some = PredictOptions { labels: Some(ids.clone()), ..PredictOptions::top(700) };
             let some = predict(&model, some, x.view());
@@ -210,7 +212,7 @@ fn a_subset_is_the_whole_without_the_rest() {
 fn nothing_known_gives_the_frequencies_of_training() {
     for kind in KINDS {
         let parts = parts(kind, 40);
-        let model = save(&parts, Precision::F32).open();
+        let model = save(&parts, NumberFormat::F32).open();
         let mut x = Csr::new(false);
         x.end_row();
         x.push(30, 1.0);
@@ -236,7 +238,7 @@ fn half_precision_is_close() {
     // A pursuit that takes another label first, of two that are nearly alike, ends elsewhere.
     for kind in KINDS.into_iter().filter(|kind| *kind != "pursuit") {
         let parts = weighed(kind, 60);
-        let [full, half] = [Precision::F32, Precision::Bf16].map(|precision| save(&parts, precision).open());
+        let [full, half] = [NumberFormat::F32, NumberFormat::Bf16].map(|format| save(&parts, format).open());
         let x = examples(40, 6);
         let [full, half] = [full, half].map(|model| predict(&model, PredictOptions::top(60), x.view()));
         let mut same = 0;
@@ -254,7 +256,7 @@ fn half_precision_is_close() {
 #[test]
 fn unknown_features_do_not_count_in_the_length_of_a_row() {
     let parts = weighed("ilr", 10);
-    let model = save(&parts, Precision::F32).open();
+    let model = save(&parts, NumberFormat::F32).open();
     let mut x = Csr::new(false);
     for unknown in [false, true] {
         x.push(2, 1.5);
@@ -274,7 +276,7 @@ fn unknown_features_do_not_count_in_the_length_of_a_row() {
 #[test]
 fn texts_are_turned_into_features() {
     let parts = text("ilr", 10);
-    let model = save(&parts, Precision::F32).open();
+    let model = save(&parts, NumberFormat::F32).open();
     let predictor = model.predictor(PredictOptions::top(3)).unwrap();
     let found = predictor.predict_texts(&["Strong tea", "", "unheard-of"]).unwrap();
     let Preprocessing::Text(featurizer) = &parts.preprocessing else { panic!() };
@@ -286,14 +288,14 @@ fn texts_are_turned_into_features() {
     assert!(found.row(0).all(|(label, p)| close(p, expected[label as usize], 1e-4)));
     assert!(found.row(1).eq(found.row(2)));
     let tea = featurizer.id("tea").unwrap();
-    assert_eq!(model.feature_name(tea as usize), "tea");
+    assert_eq!(model.feature_name(tea), "tea");
     let message = predictor.predict(x.view()).unwrap_err().to_string();
     assert_eq!(message, "x: the model was trained on texts and cannot read features: give it texts");
 }
 
 #[test]
 fn bad_options_and_values_are_refused() {
-    let model = save(&parts("ilr", 10), Precision::F32).open();
+    let model = save(&parts("ilr", 10), NumberFormat::F32).open();
     let message = |options: PredictOptions| model.predictor(options).unwrap_err().to_string();
     assert_eq!(message(PredictOptions::top(0)), "top: ask for at least one label");
     for bad in [f32::NAN, -0.1, 1.5] {
@@ -321,7 +323,7 @@ fn numbers_that_overflow_are_harmless() {
         let mut parts = parts(kind, 300);
         let huge = [3e38, -3e38, 3e38, 3e38, -3e38];
         parts.projection = changed(&parts.projection, |p| p.row_mut(0).copy_from_slice(&huge));
-        let model = save(&parts, Precision::F32).open();
+        let model = save(&parts, NumberFormat::F32).open();
         let mut x = Csr::new(false);
         x.push(0, 3e38);
         x.end_row();
@@ -329,4 +331,15 @@ fn numbers_that_overflow_are_harmless() {
         assert_eq!(found.labels(0).len(), 300);
         assert!(found.row(0).all(|(_, p)| (0.0..=1.0).contains(&p)), "{kind}");
     }
+}
+
+#[test]
+fn options_come_back_from_json() {
+    fn back<T: serde::Serialize + serde::de::DeserializeOwned + PartialEq + std::fmt::Debug>(options: &T) {
+        assert_eq!(&serde_json::from_str::<T>(&serde_json::to_string(options).unwrap()).unwrap(), options);
+        serde_json::from_str::<T>("{}").unwrap();
+    }
+    back(&PredictOptions::top(3).with(|o| (o.threshold, o.labels) = (Some(Threshold::Fixed(0.5)), Some(vec![1]))));
+    back(&EvaluationOptions::default().with(|o| o.bootstrap = 7));
+    back(&InputOptions::default().with(|o| (o.rows.ids, o.records.labels) = (Ids::Words, Some(Selector::Number(2)))));
 }

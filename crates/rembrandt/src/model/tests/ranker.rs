@@ -6,7 +6,7 @@ use super::*;
 
 #[test]
 fn all_labels_are_scored_where_that_is_asked_for() {
-    let model = model(&parts("ranker", 50), Precision::F32);
+    let model = model(&parts("ranker", 50), NumberFormat::F32);
     let x = model.prepare(examples(40, 8).view()).unwrap();
     let predict = |exact: bool| -> (Predictions, Option<Vec<Vec<u32>>>) {
         let predictor = model.predictor(PredictOptions { exact, ..PredictOptions::top(50) }).unwrap();
@@ -23,8 +23,23 @@ fn all_labels_are_scored_where_that_is_asked_for() {
 }
 
 #[test]
+fn there_are_no_other_labels_where_all_are_scored() {
+    let model = model(&parts("ranker-softmax", 50), NumberFormat::F32);
+    let x = model.prepare(examples(40, 8).view()).unwrap();
+    let sums = |exact: bool| -> Vec<f32> {
+        let predictor = model.predictor(PredictOptions::top(50).with(|options| options.exact = exact)).unwrap();
+        let found = predictor.predict_prepared(x.view());
+        (0..40).map(|i| found.probabilities(i).iter().sum()).collect()
+    };
+    let (candidates, all) = (sums(false), sums(true));
+    for i in (0..40).filter(|i| !x.view().row(*i).0.is_empty()) {
+        assert!((all[i] - 1.0).abs() < 1e-4 && candidates[i] < 1.0 - 1e-6, "example {i}: {} {}", all[i], candidates[i]);
+    }
+}
+
+#[test]
 fn a_damaged_ranker_is_refused() {
-    let saved = save(&parts("ranker", 50), Precision::F32);
+    let saved = save(&parts("ranker", 50), NumberFormat::F32);
     let path = saved.dir.path().join("bad");
     let wrong: [(&str, usize, &[u8]); 10] = [
         ("association_starts", 4, &[255; 4]),

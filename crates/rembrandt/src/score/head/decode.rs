@@ -1,7 +1,7 @@
 //! [`Decoder`]: scores from h and the embedding of the labels alone, which need no training.
 
 use super::Head;
-use super::logistic::Logistic;
+use super::fitted::Logistic;
 use crate::embed::Means;
 use crate::linalg::matrix::Matrix;
 

@@ -16,8 +16,8 @@ use faer::{Mat, Par, unzip, zip};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::fitted::Logistic;
 use super::inputs::Inputs;
-use super::logistic::Logistic;
 use super::objective::{Loss, Objective, Targets};
 use super::row_subset::RowSubset;
 use super::second_moments::gram;

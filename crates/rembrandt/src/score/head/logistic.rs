@@ -18,8 +18,9 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::descent::{InputPreconditioner, Schedule, descend};
-use super::inputs::{Inputs, STRIP};
-use super::objective::{Loss, Objective, Targets, scores};
+use super::fitted::Logistic;
+use super::inputs::Inputs;
+use super::objective::{Loss, Objective, Targets};
 use super::second_moments::gram;
 use crate::linalg::lbfgs::{self, LbfgsLimits, LbfgsOutcome};
 use crate::linalg::matrix::Matrix;
@@ -83,17 +84,9 @@ impl LogisticParams {
     }
 }
 
-/// A trained logistic head: scores are W(z, 1).
-#[derive(Clone, Debug, PartialEq)]
-pub struct Logistic {
-    /// The kind of probabilities that the scores stand for.
-    pub loss: Loss,
-    /// W, one row per label; the last column belongs to the constant.
-    pub weights: Matrix,
-}
-
 /// An account of a training.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct LogisticReport {
     /// The real ridge ρ.
     pub rho: f64,
@@ -219,23 +212,6 @@ impl LogisticParams {
         })?;
         let ids: Vec<usize> = (0..labels.len()).collect();
         Ok((round.leave(&ids, &u), outcome))
-    }
-}
-
-impl Logistic {
-    /// Scores of every label, one row for each example.
-    pub fn scores(&self, inputs: Inputs<'_>) -> Matrix {
-        let (count, width) = (self.weights.rows(), self.weights.cols());
-        assert_eq!(inputs.width(), width, "inputs of another head");
-        let mut out = Matrix::zeros(inputs.rows(), count);
-        if count > 0 {
-            out.as_mut_slice().par_chunks_mut(STRIP * count).enumerate().for_each(|(strip, out)| {
-                let mut z = vec![0f32; out.len() / count * width];
-                inputs.write(strip * STRIP, &mut z);
-                scores(&z, &self.weights, out);
-            });
-        }
-        out
     }
 }
 

@@ -24,9 +24,10 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::estimate::{Estimate, multiply};
+use super::fitted::Logistic;
 use super::inputs::Inputs;
 use super::label_sample::{LabelSample, LabelSampler, Likely};
-use super::logistic::{Logistic, Round, prior};
+use super::logistic::{Round, prior};
 use super::objective::{Loss, Targets};
 use super::partition::Partition;
 use super::second_moments::gram;

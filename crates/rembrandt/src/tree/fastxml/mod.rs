@@ -23,11 +23,24 @@ mod tests;
 
 use super::hyperplane_tree::Routes;
 use super::lookup::Lookup;
-use super::{Array, ArraySource, Arrays, TreeSummary, Wanted};
-use crate::data::RowScale;
+use super::{Array, ArraySource, Arrays, TreeSummary, Wanted, check_entries};
+use crate::data::{Dataset, Examples, RowScale};
 use crate::linalg::csr::Csr;
+use crate::{Result, Run};
 
+use grow::Forest;
 pub use params::FastXmlParams;
+
+impl FastXmlParams {
+    /// Grows a forest. The result is the same to the last bit for any number of threads.
+    ///
+    /// Weights of examples count everywhere; an example of weight 0 is not there.
+    pub fn fit(&self, data: &Dataset, run: &mut Run<'_>) -> Result<FastXml> {
+        self.check(data.shape())?;
+        check_entries(data)?;
+        Forest::new(self, data)?.grow(run)
+    }
+}
 
 /// A fitted forest.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,11 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::FastXml;
-use super::grow::Forest;
 use crate::data::{Dataset, Examples, RowScale, Side, check_not_empty};
-use crate::tree::{check_entries, in_range};
-use crate::{Result, Run, Shape};
+use crate::tree::in_range;
+use crate::{Result, Shape};
 
 /// FastXML: how to grow the forest. The defaults are the settings of the paper; that sides of a node are weighed against
 /// each other is not in it.
@@ -91,15 +89,6 @@ impl FastXmlParams {
         let tree = 8.0 * (WEIGHTS_PER_EXAMPLE * n + nodes * (2.0 + shares));
         // Trees are grown one by one, and then put together.
         (copy + root * threads.min(self.trees as f64) + 2.0 * tree * self.trees as f64) as u64
-    }
-
-    /// Grows a forest. The result is the same to the last bit for any number of threads.
-    ///
-    /// Weights of examples count everywhere; an example of weight 0 is not there.
-    pub fn fit(&self, data: &Dataset, run: &mut Run<'_>) -> Result<FastXml> {
-        self.check(data.shape())?;
-        check_entries(data)?;
-        Forest::new(self, data)?.grow(run)
     }
 }
 

@@ -97,6 +97,7 @@ pub(super) fn input<'a>(
 
 /// The size and shape of a label tree.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct LabelTreeSummary {
     /// Nodes that are not labels.
     pub nodes: usize,

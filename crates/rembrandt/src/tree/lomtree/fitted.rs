@@ -28,6 +28,7 @@ pub struct LomTree {
 
 /// The size and shape of a tree.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct LomTreeSummary {
     /// Inner nodes.
     pub nodes: usize,

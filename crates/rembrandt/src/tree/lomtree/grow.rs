@@ -1,53 +1,12 @@
 //! The tree while it learns: one example at a time, from the root to a leaf.
 
-use super::classes::Classes;
+use super::node::{NONE, Node};
 use super::params::LomTreeParams;
 use super::weights::{ExampleRow, Slot, WeightLayout, margin, step};
 use crate::Shape;
 
-/// No node.
-pub(super) const NONE: u32 = u32::MAX;
 /// Levels of inner nodes at most; a leaf below so many is not split.
 pub(super) const MOST_DEPTH: usize = 64;
-
-/// A place of the tree: a leaf until it is split.
-#[derive(Clone, Debug)]
-pub(super) struct Node {
-    pub parent: u32,
-    /// Both or none.
-    pub children: [u32; 2],
-    /// Which numbers of the table are its regressor; of an inner node.
-    pub regressor: u32,
-    /// Classes that came by since the node is what it is.
-    pub classes: Classes,
-    /// Weight of the examples that came by.
-    weight: f32,
-    /// Mean of their margins, at an inner node.
-    mean: f32,
-    /// The largest weight of a class, in a leaf.
-    best: f32,
-    /// Weight of the lightest leaf below. A leaf has half of what it was split from on top of its own.
-    pub lightest: f32,
-}
-
-impl Node {
-    fn leaf(parent: u32, inherited: f32) -> Node {
-        Node {
-            parent,
-            children: [NONE; 2],
-            regressor: NONE,
-            classes: Classes::default(),
-            weight: 0.0,
-            mean: 0.0,
-            best: 0.0,
-            lightest: inherited,
-        }
-    }
-
-    pub fn is_leaf(&self) -> bool {
-        self.children[0] == NONE
-    }
-}
 
 /// The growing tree.
 pub(super) struct Grower<'a> {

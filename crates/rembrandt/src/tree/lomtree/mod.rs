@@ -23,6 +23,7 @@ mod classes;
 mod fitted;
 mod flatten;
 mod grow;
+mod node;
 mod params;
 #[cfg(test)]
 mod tests;

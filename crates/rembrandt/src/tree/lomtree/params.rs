@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::classes;
-use super::grow;
+use super::node::Node;
 use super::weights::{Slot, WeightLayout};
 use crate::data::{Dataset, Side, check_not_empty};
 use crate::{Error, Examples, Result, Shape};
@@ -94,7 +94,7 @@ impl LomTreeParams {
         // An example leaves its class at every level, unless it is there; tables are half empty.
         let levels = (nodes + 1.0).log2() + MORE_LEVELS;
         let remembered = (n * levels).min((2.0 * nodes + 1.0) * shape.c as f64);
-        let tables = (2.0 * nodes + 1.0) * size_of::<grow::Node>() as f64 + 2.0 * remembered * classes::PLACE as f64;
+        let tables = (2.0 * nodes + 1.0) * size_of::<Node>() as f64 + 2.0 * remembered * classes::PLACE as f64;
         // A copy of the features, the labels, an order with its keys, and in the end a leaf for each.
         let copies = 8.0 * data.nnz(Side::X) as f64 + n * 48.0;
         ((regressors + tables + copies) as u64).saturating_add(OVERHEAD)

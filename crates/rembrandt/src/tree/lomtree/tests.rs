@@ -1,6 +1,7 @@
 //! Trees on planted data.
 
-use super::grow::{Grower, NONE};
+use super::grow::Grower;
+use super::node::NONE;
 use super::*;
 use crate::Error;
 use crate::data::Rows;

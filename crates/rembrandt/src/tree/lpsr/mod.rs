@@ -22,16 +22,29 @@ mod tests;
 
 use super::hyperplane_tree::Routes;
 use super::lookup::Lookup;
-use super::{Array, ArraySource, Arrays, TreeSummary, Wanted};
-use crate::data::RowScale;
+use super::{Array, ArraySource, Arrays, TreeSummary, Wanted, check_entries};
+use crate::data::{Dataset, Examples, RowScale};
 use crate::linalg::csr::Csr;
 use crate::linalg::topk::TopK;
+use crate::{Result, Run};
 use bayes::Bayes;
+use fit::LpsrFit;
 
 pub use params::{LpsrParams, Smoothing};
 
 /// Labels of a leaf whose mean score the others are compared with.
 const COMPARED: usize = 5;
+
+impl LpsrParams {
+    /// Fits scorer, partition and label sets. The result is the same to the last bit for any number of threads.
+    ///
+    /// Features must not be negative. Weights of examples count everywhere.
+    pub fn fit(&self, data: &Dataset, run: &mut Run<'_>) -> Result<Lpsr> {
+        self.check(data.shape())?;
+        check_entries(data)?;
+        LpsrFit::new(self, data)?.fit(run)
+    }
+}
 
 /// A fitted partition with its scorer.
 #[derive(Clone, Debug, PartialEq)]

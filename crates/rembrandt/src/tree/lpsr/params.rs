@@ -2,11 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Lpsr;
-use super::fit::LpsrFit;
 use crate::data::{Dataset, Examples, Side, check_not_empty};
-use crate::tree::{check_entries, in_range};
-use crate::{Result, Run, Shape};
+use crate::tree::in_range;
+use crate::{Result, Shape};
 
 /// How the counts that every label has beforehand are spread over the features.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -111,15 +109,6 @@ impl LpsrParams {
         let (examples, labels) = ((CHOOSING.min(examples) as f64).min(n), (labels as f64).min(c));
         let leaf = examples * (16.0 * labels + 100.0) + 8.0 * c;
         (copy + scorer + threads * leaf) as u64
-    }
-
-    /// Fits scorer, partition and label sets. The result is the same to the last bit for any number of threads.
-    ///
-    /// Features must not be negative. Weights of examples count everywhere.
-    pub fn fit(&self, data: &Dataset, run: &mut Run<'_>) -> Result<Lpsr> {
-        self.check(data.shape())?;
-        check_entries(data)?;
-        LpsrFit::new(self, data)?.fit(run)
     }
 }
 

@@ -1,21 +1,18 @@
-//! [`TrainParams`]: all settings of an embedding with a head.
+//! [`HeadTrainParams`]: all settings of an embedding with a head.
 
 use serde::{Deserialize, Serialize};
 
+use super::shared::{check_learnable, check_propensity, resolved_ridge, suited_loss};
 use crate::data::{Dataset, Examples, Shape, Side};
 use crate::embed::{Embedder, Method};
 use crate::metrics::Propensity;
 use crate::score::head::{DescentParams, FeatureParams, Kernel, LogisticParams, Loss, SampledParams};
 use crate::{Error, Rembrandt, Result};
 
-/// Dimensions, where nobody says how many.
-const FIRST_K: usize = 256;
+/// Dimensions by default.
+const DEFAULT_K: usize = 256;
 /// Measurements of compressed sensing for each label of an example and each unit of ln c.
 const MEASUREMENTS: f64 = 5.0;
-/// The real ridge in squared lengths of a mean example, where nobody says otherwise. A ridge of that size makes the
-/// projection believe its examples as much as this many copies of nothing.
-pub(super) const FIRST_RIDGE: f64 = 4.0;
-
 /// Examples that validation divides, at most.
 pub(super) const MOST_EXAMPLES: usize = 200_000;
 /// Examples that it holds out, at most.
@@ -48,11 +45,12 @@ impl HeadKind {
     /// Softmax for data in which every example has one label, independent labels for all others; least squares when
     /// there are so many examples that training a head would take hours, even on some of the labels at a time.
     pub fn suited(data: &Dataset) -> Result<HeadKind> {
-        let labels = data.labels()?;
-        let single = (0..labels.rows()).all(|i| labels.view().row(i).0.len() == 1);
-        let kind = if single { HeadKind::Softmax } else { HeadKind::Independent };
+        let kind = match suited_loss(data.labels()?.view()) {
+            Loss::Softmax => HeadKind::Softmax,
+            Loss::Independent => HeadKind::Independent,
+        };
         let shape = data.shape();
-        let params = TrainParams::new(kind).with_defaults(shape);
+        let params = HeadTrainParams::new(kind).with_defaults(shape);
         let seconds = params.head_work(shape, params.resolved_k(shape), None) / SPEED;
         Ok(if seconds < OUT_OF_REACH { kind } else { HeadKind::LeastSquares })
     }
@@ -63,40 +61,31 @@ impl HeadKind {
     }
 }
 
-/// Which head is wanted on the embedding, if any.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Which head is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HeadChoice {
-    /// Nobody says: the default training for [`Method::Rembrandt`], a suitable head for other methods.
-    #[default]
-    Default,
-    /// A head that suits the method and the data.
+    /// One that suits the method and the data.
     Suited,
     /// This kind.
     Kind(HeadKind),
 }
 
 impl HeadChoice {
-    /// Whether this is the default training, [`RankerParams`](super::RankerParams): whatever asks for one of the paper's
-    /// systems gets that instead.
-    pub fn is_default_training(self, method: Method) -> bool {
-        method == Method::Rembrandt && self == HeadChoice::Default
-    }
-
     /// The kind of head, given or that of a method which decodes by itself; absent: [whichever suits](HeadKind::suited)
     /// the data.
     pub fn kind(self, method: Method) -> Option<HeadKind> {
         match self {
             HeadChoice::Kind(kind) => Some(kind),
-            HeadChoice::Default | HeadChoice::Suited => method.decodes().then_some(HeadKind::LeastSquares),
+            HeadChoice::Suited => method.decodes().then_some(HeadKind::LeastSquares),
         }
     }
 }
 
-/// How to train. Plain data; checked before any work.
+/// How an embedding and a head on it are trained. Plain data; checked before any work.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct TrainParams {
+pub struct HeadTrainParams {
     /// How labels are embedded.
     #[serde(default)]
     pub method: Method,
@@ -139,18 +128,18 @@ pub struct TrainParams {
     pub label_weights: Option<Vec<f32>>,
 }
 
-setter!(TrainParams);
+setter!(HeadTrainParams);
 
-impl TrainParams {
+impl HeadTrainParams {
     /// Usual random features.
     pub const FEATURES: FeatureParams =
         FeatureParams { kernel: Kernel::Gaussian, quasi: true, count: 1000, bandwidth: 4.0, seed: 1 };
 
     /// The defaults of Rembrandt for a kind of head.
-    pub fn new(head: HeadKind) -> TrainParams {
+    pub fn new(head: HeadKind) -> HeadTrainParams {
         // Under softmax labels depend on each other, and the way to the optimum is longer.
         let (step, epochs) = if head == HeadKind::Softmax { (3.0, 10) } else { (1.0, 3) };
-        TrainParams {
+        HeadTrainParams {
             method: Method::default(),
             head,
             k: None,
@@ -182,11 +171,11 @@ impl TrainParams {
 
     /// The defaults for a method and a kind of head. A pursuit has no constants that would tell how frequent labels are,
     /// as all other heads or regressions do, so its regression gets one. For principal components one pass is enough.
-    pub fn for_method(method: Method, head: HeadKind) -> TrainParams {
-        let defaults = TrainParams::new(head);
+    pub fn for_method(method: Method, head: HeadKind) -> HeadTrainParams {
+        let defaults = HeadTrainParams::new(head);
         let passes = if matches!(method, Method::Pca | Method::Plst) { 1 } else { defaults.embedding.passes };
         let embedding = Rembrandt { bias: method == Method::CsOmp, passes, ..defaults.embedding };
-        TrainParams { method, embedding, ..defaults }
+        HeadTrainParams { method, embedding, ..defaults }
     }
 
     /// Checks everything against the data, before any work.
@@ -205,21 +194,11 @@ impl TrainParams {
             let reason = "least squares has no head that could use propensities, random features or label weights";
             return Err(Error::parameter("head", reason));
         }
-        if data.nnz(Side::Y) == 0 {
-            return Err(Error::Data("no example has a label: there is nothing to learn".into()));
-        }
-        if data.nnz(Side::X) == 0 {
-            return Err(Error::Data("no example has a feature: there is nothing to learn from".into()));
-        }
+        check_learnable(data)?;
         if self.head == HeadKind::Softmax && self.label_weights.is_some() {
-            return Err(Error::parameter("label_weights", "are for independent labels"));
+            return Err(Error::parameter("label_weights", "is for independent labels, and softmax takes all together"));
         }
-        if self.head == HeadKind::Softmax && self.propensity.is_some() {
-            return Err(Error::parameter(
-                "propensity",
-                "is for independent labels: where there is one, none is forgotten",
-            ));
-        }
+        self.propensity.map_or(Ok(()), |propensity| check_propensity(propensity, self.head.loss()))?;
         if self.label_weights.as_ref().is_some_and(|weights| weights.len() != shape.c) {
             return Err(Error::parameter("label_weights", format!("give one for each of the {} labels", shape.c)));
         }
@@ -282,18 +261,18 @@ impl TrainParams {
     }
 
     /// These parameters, with labels to sample where all of them would take too long.
-    pub(super) fn with_defaults(&self, shape: Shape) -> TrainParams {
+    pub(super) fn with_defaults(&self, shape: Shape) -> HeadTrainParams {
         let long = || self.head_work(shape, self.resolved_k(shape), None) / SPEED >= MOST_SECONDS;
         let sampled = match self.head {
             HeadKind::LeastSquares => None,
             _ => self.sampled.or_else(|| long().then(|| SampledParams::new(self.head.loss()))),
         };
-        TrainParams { sampled, ..self.clone() }
+        HeadTrainParams { sampled, ..self.clone() }
     }
 
     /// The dimensions: those given, or as many as are usual.
     pub(super) fn resolved_k(&self, shape: Shape) -> usize {
-        self.k.unwrap_or_else(|| FIRST_K.min(self.most_k(shape)).max(1))
+        self.k.unwrap_or_else(|| DEFAULT_K.min(self.most_k(shape)).max(1))
     }
 
     /// Dimensions that are of use.
@@ -315,15 +294,9 @@ impl TrainParams {
         (self.method == Method::CsOmp).then(|| needed.max(self.pursuit_atoms(data)).min(self.most_k(shape)))
     }
 
-    /// The relative ridge: the one given, or the usual one.
-    pub(super) fn resolved_ridge(&self, shape: Shape) -> f64 {
-        self.ridge.unwrap_or(FIRST_RIDGE * shape.d as f64 / shape.n.max(1) as f64)
-    }
-
     /// The embedding.
     pub(super) fn embedder(&self, shape: Shape) -> Embedder {
-        let params =
-            Rembrandt { k: self.resolved_k(shape), ridge: self.resolved_ridge(shape), ..self.embedding.clone() };
-        Embedder::new(self.method, params)
+        let (k, ridge) = (self.resolved_k(shape), resolved_ridge(self.ridge, shape));
+        Embedder::new(self.method, Rembrandt { k, ridge, ..self.embedding.clone() })
     }
 }

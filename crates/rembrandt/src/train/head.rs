@@ -5,14 +5,14 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::calibrated::Calibrated;
-use super::params::{HeadKind, MOST_EXAMPLES, MOST_SCORES, TrainParams};
-use super::report::TrainReport;
+use super::head_params::{HeadKind, HeadTrainParams, MOST_EXAMPLES, MOST_SCORES};
+use super::report::HeadReport;
+use super::shared::{CROSS, HELD_OUT, MOST_HELD_OUT, lifted, moments, resolved_ridge};
 use super::validation::{Validated, validate};
 use crate::data::{Dataset, Examples, near_duplicates};
 use crate::embed::{Embedder, Means};
 use crate::linalg::csr::Csr;
-use crate::linalg::matrix::{MatRef, Matrix};
-use crate::linalg::orth;
+use crate::linalg::matrix::Matrix;
 use crate::metrics::Propensities;
 use crate::model::contents::Contents;
 use crate::model::{Model, Preprocessing};
@@ -23,14 +23,7 @@ use crate::score::head::{
 use crate::score::scorer::{add_least_squares, head_scores};
 use crate::{Embedding, Error, Result, Run};
 
-/// One in so many examples is held out from the head, to calibrate it; when there are many
-/// examples, no more than a few thousand are.
-pub(super) const HELD_OUT: usize = 10;
-pub(super) const MOST_HELD_OUT: usize = 5000;
-/// Seed of the folds for cross-fitting.
-pub(super) const CROSS: u64 = 0xc405;
-
-impl TrainParams {
+impl HeadTrainParams {
     /// Trains on `data`, whose features `preprocessing` made.
     ///
     /// The result is the same to the last bit for any number of threads.
@@ -49,13 +42,13 @@ impl TrainParams {
     }
 
     /// These parameters with nothing left open.
-    fn resolved(&self, data: &Dataset) -> TrainParams {
+    fn resolved(&self, data: &Dataset) -> HeadTrainParams {
         let (shape, loss, atoms) = (data.shape(), self.head.loss(), self.pursuit_atoms(data));
-        let params = TrainParams { k: self.k.or(self.sensing_k(data)), ..self.with_defaults(shape) };
+        let params = HeadTrainParams { k: self.k.or(self.sensing_k(data)), ..self.with_defaults(shape) };
         let sampled = params.sampled.filter(|_| params.features.is_none());
-        TrainParams {
+        HeadTrainParams {
             k: Some(params.resolved_k(shape)),
-            ridge: Some(params.resolved_ridge(shape)),
+            ridge: Some(resolved_ridge(params.ridge, shape)),
             atoms: params.atoms.or((atoms > 0).then_some(atoms)),
             logistic: LogisticParams { loss, ..params.logistic },
             sampled: sampled.map(|sampled| SampledParams { ridge: params.logistic.ridge, loss, ..sampled }),
@@ -74,7 +67,10 @@ impl TrainParams {
     ) -> Result<(Logistic, Option<LogisticReport>)> {
         // The head has a ridge of its own.
         let named = |error: Error| match error {
-            Error::Parameter { name: "ridge", reason } => Error::parameter("head_ridge", reason),
+            Error::Parameter { name: "ridge", reason } if self.features.is_some() => {
+                Error::parameter("descent.ridge", reason)
+            }
+            Error::Parameter { name: "ridge", reason } => Error::parameter("logistic.ridge", reason),
             other => other,
         };
         if self.features.is_some() {
@@ -96,7 +92,7 @@ impl TrainParams {
 
 /// A training whose parameters leave nothing open.
 struct Fit<'a> {
-    params: &'a TrainParams,
+    params: &'a HeadTrainParams,
     data: &'a Dataset,
     /// The group of near duplicates of each example.
     groups: &'a [u32],
@@ -124,7 +120,7 @@ impl Fit<'_> {
         let FittedHead { head, report, calibrated } = fitted;
         run.end_stage("head");
 
-        let report = TrainReport { held_out: calibrated.held_out, embedding: embedding.report.clone(), head: report };
+        let report = HeadReport { held_out: calibrated.held_out, embedding: embedding.report.clone(), head: report };
         let mut contents = Contents::of(self.data, preprocessing, calibrated.calibration)?;
         contents.stats.mean = mean;
         contents.stats.covariance = covariance;
@@ -239,20 +235,4 @@ fn lift(weights: &mut Matrix, thresholds: &mut [f32], propensities: &Propensitie
         weights.row_mut(label)[constant] += inverse.ln() as f32 / calibration.scale;
         *threshold = lifted(*threshold, inverse);
     }
-}
-
-/// The probability whose odds are so many times larger.
-pub(super) fn lifted(probability: f32, factor: f64) -> f32 {
-    let odds = factor * f64::from(probability) / (1.0 - f64::from(probability)).max(f64::MIN_POSITIVE);
-    (odds / (1.0 + odds)).min(1.0) as f32
-}
-
-/// Mean and covariance of the rows of `h`.
-pub(super) fn moments(h: MatRef<'_>) -> (Vec<f32>, Matrix) {
-    let (n, k) = (h.rows().max(1) as f64, h.cols());
-    let ones = Matrix::from_fn(h.rows(), 1, |_, _| 1.0);
-    let (square, sum) = (orth::inner(h, h), orth::inner(ones.view(), h));
-    let mean: Vec<f64> = (0..k).map(|j| sum[(0, j)] / n).collect();
-    let covariance = Matrix::from_fn(k, k, |i, j| (square[(i, j)] / n - mean[i] * mean[j]) as f32);
-    (mean.into_iter().map(|v| v as f32).collect(), covariance)
 }

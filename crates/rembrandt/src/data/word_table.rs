@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::xxh3_64;
 ///
 /// Next to a map of owned strings this saves an allocation per word, which is most of the cost with millions of them.
 #[derive(Clone, Debug, Default)]
-pub(in crate::data) struct WordTable {
+pub(super) struct WordTable {
     words: WordList,
     ids: HashTable<u32>,
 }
@@ -35,22 +35,22 @@ fn hash(word: &str) -> u64 {
 
 impl WordTable {
     /// Number of words.
-    pub(in crate::data) fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.words.ends.len()
     }
 
     /// The word with number `id`.
-    pub(in crate::data) fn word(&self, id: u32) -> &str {
+    pub(super) fn word(&self, id: u32) -> &str {
         self.words.word(id)
     }
 
     /// All words, in the order of their ids.
-    pub(in crate::data) fn words(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn words(&self) -> impl Iterator<Item = &str> {
         (0..self.len() as u32).map(|id| self.word(id))
     }
 
     /// The number of a word, a new one when it is new; `None` when all numbers below 2³² − 1 are taken.
-    pub(in crate::data) fn id(&mut self, word: &str) -> Option<u32> {
+    pub(super) fn id(&mut self, word: &str) -> Option<u32> {
         let WordTable { words, ids } = self;
         match ids.entry(hash(word), |id| words.word(*id) == word, |id| hash(words.word(*id))) {
             Entry::Occupied(entry) => Some(*entry.get()),
@@ -66,7 +66,7 @@ impl WordTable {
 
     /// The number of a word, if the table has it.
     #[inline]
-    pub(in crate::data) fn find(&self, word: &str) -> Option<u32> {
+    pub(super) fn find(&self, word: &str) -> Option<u32> {
         self.ids.find(hash(word), |id| self.word(*id) == word).copied()
     }
 }
