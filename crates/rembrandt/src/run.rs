@@ -79,9 +79,13 @@ impl<'a> Run<'a> {
         &self.clock.seconds
     }
 
-    /// Ends a stage: the time since the last one was its own.
+    /// Ends a stage: the time since the last one was its own. One that comes again adds to its time.
     pub(crate) fn end_stage(&mut self, name: &'static str) {
-        self.clock.seconds.push((name, self.clock.last.elapsed().as_secs_f64()));
+        let seconds = self.clock.last.elapsed().as_secs_f64();
+        match self.clock.seconds.iter_mut().find(|(other, _)| *other == name) {
+            Some((_, sum)) => *sum += seconds,
+            None => self.clock.seconds.push((name, seconds)),
+        }
         self.clock.last = Instant::now();
     }
 

@@ -8,13 +8,14 @@ use super::head::{HEADS, Scoring};
 use super::method::{self, METHODS, MethodChoice};
 
 /// Options of `train` that `-h` shows; `--help` shows all.
-const SHORT: [&str; 18] = [
+const SHORT: [&str; 19] = [
     "train",
     "output",
     "text",
     "method",
     "k",
     "head",
+    "tune",
     "group_duplicates",
     "propensity",
     "tfidf",

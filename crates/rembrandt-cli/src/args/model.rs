@@ -217,8 +217,9 @@ pub struct ExplainArgs {
 pub struct AddLabelArgs {
     /// Model file
     pub model: PathBuf,
-    /// A few examples of the new label; - for standard input
-    pub examples: PathBuf,
+    /// A few examples of the new label; - for standard input. Without, the label is found by the words of its name
+    #[arg(required_unless_present = "name")]
+    pub examples: Option<PathBuf>,
     /// Model file to write
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,

@@ -1,9 +1,11 @@
 //! Arguments of `rembrandt train`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use bytesize::ByteSize;
 use clap::Args;
+use humantime::parse_duration;
 use rembrandt::data::RowScale;
 use rembrandt::data::featurizer::{FeaturizerParams, Hashing, NGrams, Weighting};
 use rembrandt::embed::Method;
@@ -43,6 +45,10 @@ pub struct TrainArgs {
     /// are stored so in any case
     #[arg(long, help_heading = "Head")]
     pub compact: bool,
+    /// Look for better settings for so long, such as 10m: by training with others as often as the time allows, and keeping
+    /// what ranks held-out examples best. How far that gets depends on the machine
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = "Algorithm")]
+    pub tune: Option<Duration>,
     /// Keep checkpoints in FILE.partial and go on from those that are there: the same command again, after a kill,
     /// loses little (a panel of columns, a block of labels, a few steps of a head, a tree of fastxml) and writes the same
     /// bytes. Other data or parameters are refused; the folder is removed in the end
@@ -145,6 +151,7 @@ impl TrainArgs {
                 (params.k, params.ridge) = (k, ridge);
                 params.embedding = self.params.over(params.embedding.clone());
                 (params.group_duplicates, params.propensity) = (self.head.group_duplicates, self.head.propensity);
+                params.tune = self.tune.map(|time| time.as_secs_f64());
             }
             Training::Head(params) => {
                 self.check_for(scoring.of_kind(params.head))?;

@@ -1,6 +1,7 @@
 //! `rembrandt add-label`: a model with one label more, without training it again.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use rembrandt::data::formats::read_rows;
 use rembrandt::data::records::read_records;
@@ -15,17 +16,23 @@ use crate::progress::Display;
 use crate::source;
 
 pub fn run(args: &AddLabelArgs) -> anyhow::Result<()> {
-    source::check_output(&args.output, [&args.examples])?;
+    source::check_output(&args.output, args.examples.as_ref())?;
     let model = Model::open(&args.model)?;
-    let mut display = Display::new(args.quiet);
-    let read = prepared(&model, &args.examples, &args.input_args, &mut display);
-    display.clear();
-    let (x, _) = read?;
-    let name = match &args.name {
-        Some(name) => name.clone(),
-        None => name_in(&model, args)?,
+    let (name, larger) = match (&args.name, &args.examples) {
+        (Some(name), None) => (name.clone(), model.add_label_by_name(name)?),
+        (name, Some(examples)) => {
+            let mut display = Display::new(args.quiet);
+            let read = prepared(&model, examples, &args.input_args, &mut display);
+            display.clear();
+            let name = match name {
+                Some(name) => name.clone(),
+                None => name_in(&model, examples, args)?,
+            };
+            let larger = model.add_label_prepared(&name, read?.0.view())?;
+            (name, larger)
+        }
+        (None, None) => return Err(Error::parameter("name", "is needed where there are no examples").into()),
     };
-    let larger = model.add_label_prepared(&name, x.view())?;
     larger.save(&args.output)?;
     let id = model.shape().c;
     let (examples, output) = (larger.training_stats().counts[id], args.output.display().to_string());
@@ -40,8 +47,7 @@ pub fn run(args: &AddLabelArgs) -> anyhow::Result<()> {
 }
 
 /// The one label that the examples have.
-fn name_in(model: &Model, args: &AddLabelArgs) -> rembrandt::Result<String> {
-    let path = &args.examples;
+fn name_in(model: &Model, path: &Path, args: &AddLabelArgs) -> rembrandt::Result<String> {
     if path.as_os_str() == "-" {
         return Err(Error::parameter("name", "standard input is read once: say what the new label is called"));
     }

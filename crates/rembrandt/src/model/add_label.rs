@@ -23,12 +23,18 @@
 //! h less its mean, and is told by the rows of E: only then they sum to nearly nothing.
 //!
 //! The weights are kept apart from those of the head, so nothing changes for the labels that were there.
+//!
+//! A label without examples is known by its name alone. A ranker has a view for that: the label becomes one of those that
+//! it proposes and ranks, with nothing to say for it but the words of its name.
+
+use std::collections::HashMap;
 
 use super::{Model, names};
 use crate::linalg::csr::CsrRef;
 use crate::linalg::direct::Cholesky;
 use crate::linalg::matrix::Matrix;
 use crate::metrics::DEFAULT_THRESHOLD;
+use crate::score::ranker::names as label_words;
 use crate::{Error, Result};
 
 /// κ: pseudo-examples at the mean of all examples.
@@ -86,6 +92,52 @@ impl Model {
         let c = self.shape().c;
         let names = contents.label_names.get_or_insert_with(|| (0..c).map(|id| id.to_string()).collect());
         names.push(name);
+        Model::new(contents)
+    }
+
+    /// A model with one label more, the last one, which has no examples yet: it is found by the words of its name.
+    ///
+    /// # Errors
+    /// If there is a label of this name, the model has no ranker or no names of features, no word of the name is one of its
+    /// features, or labels were added from examples before.
+    pub fn add_label_by_name(&self, name: &str) -> Result<Model> {
+        let wrong = |reason: &str| Err(Error::parameter("name", format!("{name:?} {reason}")));
+        let (Some(ranker), Some(features)) = (&self.contents().ranker, self.feature_names()) else {
+            return wrong(
+                "has no examples, and this model does not know labels by their names: give it a few examples",
+            );
+        };
+        if self.added() > 0 {
+            return wrong("has no examples, and labels that were added from examples come last: add it before these");
+        }
+        self.check_new_name(name)?;
+        let words = label_words::words(name);
+        let ids: HashMap<&str, usize> = features
+            .iter()
+            .enumerate()
+            .filter(|(_, word)| words.iter().any(|other| other == word))
+            .map(|(id, word)| (word, id))
+            .collect();
+        let common = |word: &str| {
+            let names = self.label_names().into_iter().flat_map(|names| names.iter());
+            names.filter(|name| name.to_lowercase().contains(word)).count() > label_words::MOST_NAMES
+        };
+        let idf = |id: usize| self.contents().preprocessing.idf(id).map_or(1.0, f64::from);
+        let find = |word: &str| match ids.get(word) {
+            Some(id) if !common(word) => (Some(*id), idf(*id)),
+            _ => (None, 1.0),
+        };
+        let found: Vec<(usize, f32)> = label_words::name_features(name, find).collect();
+        if found.is_empty() {
+            return wrong("has no word that the model knows: give it a few examples");
+        }
+        let mut contents = self.contents().clone();
+        contents.ranker = Some(ranker.with_name(&found));
+        contents.labels = contents.labels.with_row(&vec![0.0; self.shape().k]);
+        contents.stats.counts.push(0);
+        contents.thresholds.push(DEFAULT_THRESHOLD);
+        let c = self.shape().c;
+        contents.label_names.get_or_insert_with(|| (0..c).map(|id| id.to_string()).collect()).push(name);
         Model::new(contents)
     }
 

@@ -28,8 +28,17 @@ pub enum Preprocessing {
 }
 
 impl Preprocessing {
+    /// The inverse document frequency of a feature, where features are multiplied with it.
+    pub(super) fn idf(&self, feature: usize) -> Option<f32> {
+        match self {
+            Preprocessing::AsIs => None,
+            Preprocessing::Sparse(transform) => transform.tfidf.as_ref()?.get(feature).copied(),
+            Preprocessing::Text(featurizer) => featurizer.idf().get(feature).copied(),
+        }
+    }
+
     /// The names of features that a model must keep: those of the data, unless the featurizer has them.
-    fn feature_names(&self, data: &Dataset) -> Option<ModelNames> {
+    pub(crate) fn feature_names(&self, data: &Dataset) -> Option<ModelNames> {
         match self {
             Preprocessing::Text(featurizer) if featurizer.params().hashing.is_some() => None,
             Preprocessing::Text(featurizer) => Some(ModelNames::from_iter(featurizer.names())),

@@ -157,7 +157,7 @@ impl Model {
     fn ranker_shares(&self, ranker: &Ranker, x: CsrRef<'_>, label: u32) -> Shares {
         let (h, e) = (self.project(x), self.labels().row(label as usize));
         let views = ranker.views(x, &h, self.labels(), Scope::Labels(&[label]), &mut ranker.memory())[0][0].views;
-        let [constant, shares @ ..] = ranker.combination.shares(&views);
+        let [constant, shares @ ..] = ranker.combination_for(&views).shares(&views);
         let [one_vs_rest, association, embedding, name, log_count, similar, nearest] = shares;
         // Where no examples vote the last two are silent.
         let views_told = if ranker.similar.is_some() { shares.len() } else { LabelViews::FREQUENCY + 1 };

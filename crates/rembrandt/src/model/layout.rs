@@ -111,6 +111,7 @@ pub(super) struct RankerDescription {
     /// Before the one-vs-rest scorers are asked, and after.
     pub first: Combination,
     pub combination: Combination,
+    pub unseen: Combination,
     /// Whether the one-vs-rest weights have a row for each feature, and not for each label.
     pub weights_by_feature: bool,
     /// Whether rare labels are lifted by their propensities.
@@ -165,6 +166,7 @@ impl Description {
             proposals: r.proposals,
             first: r.first,
             combination: r.combination,
+            unseen: r.unseen,
             weights_by_feature: matches!(r.one_vs_rest, OneVsRestWeights::ByFeature(_)),
             lifted: !r.offsets.is_empty(),
             similar_examples: r.similar.is_some(),

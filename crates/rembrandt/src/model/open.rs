@@ -166,7 +166,7 @@ impl ModelFile<'_> {
     }
 
     fn ranker(&self, description: RankerDescription, counts: &[u64], d: usize) -> Result<Ranker> {
-        let RankerDescription { proposals, first, combination, weights_by_feature, lifted, similar_examples } =
+        let RankerDescription { proposals, first, combination, unseen, weights_by_feature, lifted, similar_examples } =
             description;
         let [associations, names, one_vs_rest] = RANKER_MATRICES.map(|names| self.packed_matrix(names));
         let offsets = match lifted {
@@ -177,6 +177,7 @@ impl ModelFile<'_> {
             proposals,
             first,
             combination,
+            unseen,
             associations: associations?,
             one_vs_rest: match weights_by_feature {
                 true => OneVsRestWeights::ByFeature(one_vs_rest?),

@@ -26,10 +26,11 @@ mod tests;
 mod thresholds;
 mod trainer;
 mod training;
+mod tuning;
 mod validation;
 
 pub use head_params::{HeadChoice, HeadKind, HeadTrainParams};
 pub use ranker::{RankerParams, RankerReport};
-pub use report::{HeadReport, HeldOut};
+pub use report::{HeadReport, HeldOut, Trial};
 pub use trainer::{FeatureOptions, Prepared, Trainer, TrainingData};
 pub use training::Training;

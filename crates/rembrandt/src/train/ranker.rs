@@ -1,9 +1,11 @@
 //! The default training: an embedding and words propose labels, a ranker decides.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::report::HeldOut;
+use super::report::{HeldOut, Trial};
 use super::shared::{
     CROSS, HELD_OUT, MOST_HELD_OUT, check_learnable, check_propensity, lifted, moments, resolved_ridge, suited_loss,
 };
@@ -53,6 +55,11 @@ pub struct RankerParams {
     pub ridge: Option<f64>,
     /// C of the squared hinge loss; absent: chosen on held-out examples.
     pub cost: Option<f64>,
+    /// Candidates of an example; absent: as many as pay.
+    pub proposals: Option<Proposals>,
+    /// Look for better settings for so many seconds, by training with others. How far that gets depends on the machine;
+    /// absent: no search.
+    pub tune: Option<f64>,
     /// Hold near duplicates out together.
     pub group_duplicates: bool,
     /// Rank as if every label had been given as often as it applies: those that tend to be forgotten move up.
@@ -69,6 +76,8 @@ impl Default for RankerParams {
             k: None,
             ridge: None,
             cost: None,
+            proposals: None,
+            tune: None,
             group_duplicates: false,
             propensity: None,
             embedding: Rembrandt { cg_steps: 7, ..Rembrandt::default() },
@@ -94,6 +103,9 @@ pub struct RankerReport {
     pub combination: Combination,
     /// Pairs of a feature and a label, in all matrices together.
     pub pairs: usize,
+    /// The settings that were tried, in turn; empty where there was no search.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub trials: Vec<Trial>,
     /// The embedding.
     pub embedding: embed::Report,
 }
@@ -111,6 +123,10 @@ impl RankerParams {
         self.embedder(shape).check(shape)?;
         if self.cost.is_some_and(|cost| !(cost.is_finite() && cost > 0.0)) {
             return Err(Error::parameter("cost", "must be a finite number above 0"));
+        }
+        self.budget()?;
+        if self.proposals.is_some_and(|p| (p.by_words == 0 && p.by_embedding == 0) || p.shortlist == 0) {
+            return Err(Error::parameter("proposals", "must leave at least one candidate"));
         }
         check_learnable(data)?;
         if let Some(propensity) = self.propensity {
@@ -142,6 +158,9 @@ impl RankerParams {
 
     /// How many candidates are proposed for an example.
     fn proposals(&self, shape: Shape) -> Proposals {
+        if let Some(proposals) = self.proposals {
+            return proposals;
+        }
         let most = ((PAIRS / shape.n.max(1) as u64) as usize).max(FEWEST);
         let k = self.embedder(shape).k;
         let scan = shape.n as f64 * shape.c as f64 * k as f64 <= SCAN;
@@ -166,12 +185,15 @@ impl RankerParams {
         embedding.memory(data.shape()).max(ranking)
     }
 
-    /// Trains on `data`, whose features `preprocessing` made.
-    ///
-    /// # Errors
-    /// If the parameters do not fit the data, or `run` was told to stop.
-    pub fn fit(&self, data: &Dataset, preprocessing: Preprocessing, run: &mut Run<'_>) -> Result<Model> {
-        self.check(data)?;
+    /// The time for a search, if there is to be one.
+    pub(super) fn budget(&self) -> Result<Option<Duration>> {
+        let time = |seconds| Duration::try_from_secs_f64(seconds).ok().filter(|budget| !budget.is_zero());
+        let wrong = || Error::parameter("tune", "must be a time above 0");
+        self.tune.map(|seconds| time(seconds).ok_or_else(wrong)).transpose()
+    }
+
+    /// Trains with these settings.
+    pub(super) fn train(&self, data: &Dataset, preprocessing: Preprocessing, run: &mut Run<'_>) -> Result<Ranking> {
         let shape = data.shape();
         let held_out = self.hold_out(data, run)?;
         run.end_stage("division");
@@ -181,14 +203,15 @@ impl RankerParams {
         let y = data.labels()?;
         let weights = data.weights()?;
         let x = unit_rows(data.features()?.view());
-        let names = match (data.label_names(), data.feature_names()) {
-            (Some(labels), Some(features)) => name_matrix(labels, features, x.view()),
+        let names = match (data.label_names(), preprocessing.feature_names(data)) {
+            (Some(labels), Some(features)) => name_matrix(labels, features.iter(), (x.view(), shape.d)),
             _ => PackedMatrix::empty(shape.d),
         };
         let loss = suited_loss(y.view());
         let examples = RankerTargets { y: y.view(), weights: weights.as_deref(), d: shape.d, c: shape.c };
         let fit = RankerFit {
             proposals: self.proposals(data.shape()),
+            shortened: self.proposals.is_none(),
             cost: self.cost,
             loss,
             held_out: &held_out,
@@ -204,7 +227,7 @@ impl RankerParams {
             (embedding.projection, embedding.intercept) = found;
         }
         run.end_stage("projection");
-        self.model(data, preprocessing, (embedding, fitted), y.view(), loss)
+        self.ranking(data, preprocessing, (embedding, fitted), y.view(), loss)
     }
 
     /// Whether each example is held out. Of very few none is.
@@ -238,14 +261,14 @@ impl RankerParams {
         Ok((embedding, labels, h))
     }
 
-    fn model(
+    fn ranking(
         &self,
         data: &Dataset,
         preprocessing: Preprocessing,
         (embedding, fitted): (Embedding, FittedRanker),
         y: CsrRef<'_>,
         loss: Loss,
-    ) -> Result<Model> {
+    ) -> Result<Ranking> {
         let (shape, mut ranker) = (data.shape(), fitted.ranker);
         let judge = Judge { views: &fitted.held_out, y, weights: data.weights()? };
         let combination = ranker.combination;
@@ -276,13 +299,15 @@ impl RankerParams {
             cost: fitted.cost,
             combination,
             pairs: ranker.pairs(),
+            trials: Vec::new(),
             embedding: embedding.report.clone(),
         };
         let mut h = data.gather_features(embedding.projection.view())?;
         add_intercept(&mut h, &embedding.intercept);
         (contents.stats.mean, contents.stats.covariance) = moments(h.view());
         let params = RankerParams { k: Some(embedding.labels.cols()), cost: Some(fitted.cost), ..self.clone() };
-        Model::new(Contents {
+        let held_out = fitted.held_out.rows.iter().copied().zip(fitted.held_out.ndcg(y)).collect();
+        let model = Model::new(Contents {
             // One view of several needs no more than this.
             labels: Table::from(embedding.labels).to_format(NumberFormat::Bf16),
             projection: Table::from(embedding.projection).to_format(NumberFormat::Bf16),
@@ -294,7 +319,36 @@ impl RankerParams {
             params: json!(params),
             report: json!(report),
             ..contents
-        })
+        })?;
+        Ok(Ranking { model, report, held_out, weights: data.weights()? })
+    }
+}
+
+/// A model, and how well it ranks held-out examples.
+pub(super) struct Ranking {
+    pub model: Model,
+    pub report: RankerReport,
+    /// Held-out examples, ascending, with the nDCG@5 of each.
+    held_out: Vec<(u32, f64)>,
+    weights: Option<Vec<f32>>,
+}
+
+impl Ranking {
+    fn weighted(&self, gains: impl Iterator<Item = (u32, f64)>) -> f64 {
+        let weight = |i: u32| self.weights.as_ref().map_or(1.0, |weights| f64::from(weights[i as usize]));
+        let (sum, total) =
+            gains.fold((0.0, 0.0), |(sum, total), (i, gain)| (sum + weight(i) * gain, total + weight(i)));
+        if total > 0.0 { sum / total } else { 0.0 }
+    }
+
+    pub fn mean_ndcg(&self) -> f64 {
+        self.weighted(self.held_out.iter().copied())
+    }
+
+    /// By nDCG@5 on the examples that judged both.
+    pub fn ranks_better_than(&self, other: &Ranking) -> bool {
+        let other_of = |i: u32| other.held_out.binary_search_by_key(&i, |(row, _)| *row).map(|at| other.held_out[at].1);
+        self.weighted(self.held_out.iter().filter_map(|(i, own)| Some((*i, own - other_of(*i).ok()?)))) > 0.0
     }
 }
 

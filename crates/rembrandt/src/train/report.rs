@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::embed;
 use crate::score::head::LogisticReport;
+use crate::score::ranker::Proposals;
 
 /// How a training went.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -33,4 +34,19 @@ pub struct HeldOut {
     /// Precision at 5.
     #[serde(rename = "p@5")]
     pub p5: f64,
+}
+
+/// What a training chose, or was told.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Trial {
+    /// Dimensions of the embedding.
+    pub k: usize,
+    /// C.
+    pub cost: f64,
+    /// Candidates of an example.
+    pub proposals: Proposals,
+    /// nDCG@5 on held-out examples.
+    #[serde(rename = "ndcg@5")]
+    pub ndcg: f64,
 }

@@ -1,7 +1,7 @@
 //! Promises of training.
 
-use super::{HeadChoice, HeadKind, HeadReport, HeadTrainParams, RankerParams, Training};
-use crate::data::{Dataset, Rows, Shape};
+use super::{HeadChoice, HeadKind, HeadReport, HeadTrainParams, RankerParams, RankerReport, Trainer, Training};
+use crate::data::{Dataset, Rows, Shape, Texts};
 use crate::embed::Method;
 use crate::metrics::Propensity;
 use crate::model::{Model, Preprocessing};
@@ -327,4 +327,71 @@ fn scarce_memory_narrows_panels_where_that_helps() {
         let narrow = training.clone().narrowed_to(needed - 1, &data);
         assert_eq!(narrow.memory(&data) < needed, !matches!(training, Training::Trees(_)));
     }
+}
+
+/// Texts whose labels are called what the texts say, and one label that no text has.
+fn named_texts() -> Texts {
+    let subjects = ["chess", "opera", "bread", "rivers", "ships", "birds"];
+    Texts::new((0..240).map(|i| {
+        let (own, other) = (mix(i, 0, 6), mix(i, 1, 40));
+        let rare = if i % 24 == 0 { "zebra" } else { "" };
+        (format!("about {} and number{other} {rare}", subjects[own]), vec![subjects[own]])
+    }))
+}
+
+#[test]
+fn a_label_without_examples_is_found_by_its_name() {
+    let model = Trainer::new().fit(&named_texts()).unwrap();
+    let added = model.add_label_by_name("Zebra").unwrap();
+    let id = model.shape().c as u32;
+    let first = |model: &Model, text: &str| {
+        let found = model.predict_texts(&[text], model.shape().c).unwrap();
+        (found.labels(0)[0], found.labels(0).contains(&id))
+    };
+    eprintln!(
+        "{:?} {:?}",
+        added.predict_texts(&["zebra"], 7).unwrap(),
+        added.contents().ranker.as_ref().map(|r| (r.unseen, r.names.to_rows()))
+    );
+    assert_eq!(first(&added, "zebra"), (id, true));
+    assert_ne!(first(&added, "about chess").0, id);
+    assert_eq!(added.label_name(id), "Zebra");
+    let explained = added.explain(added.prepare_texts(&["zebra"]).unwrap().view(), id).unwrap();
+    assert!(explained.contributions[0].log_odds > 0.0);
+    let saved = bytes(&added);
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("a"), saved).unwrap();
+    assert_eq!(first(&Model::open(dir.path().join("a")).unwrap(), "zebra"), (id, true));
+    let from_examples = added.add_label_from_texts("yak", &["number7 zebra"]).unwrap();
+    for (model, name, reason) in [
+        (&added, "zebra cake", None),
+        (&added, "unheard", Some("no word that the model knows")),
+        (&added, "chess", Some("is a label already")),
+        (&from_examples, "zebra cake", Some("labels that were added from examples come last")),
+    ] {
+        let found = model.add_label_by_name(name).err().map(|e| e.to_string());
+        assert_eq!(found.is_some(), reason.is_some(), "{name}: {found:?}");
+        assert!(found.unwrap_or_default().contains(reason.unwrap_or_default()), "{name}");
+    }
+}
+
+#[test]
+fn a_search_is_no_worse_than_the_default() {
+    let data = data(400);
+    let train = |params: RankerParams| params.fit(&data, Preprocessing::AsIs, &mut Run::default()).unwrap();
+    let (plain, tuned) = (train(RankerParams::default()), train(RankerParams::default().with(|p| p.tune = Some(3.0))));
+    let of = |model: &Model| -> RankerReport { serde_json::from_value(model.report().clone()).unwrap() };
+    let trials = of(&tuned).trials;
+    assert!(of(&plain).trials.is_empty() && trials.len() > 3, "{} trials", trials.len());
+    assert_eq!((trials[0].k, trials[0].cost), (plain.shape().k, of(&plain).cost));
+    let best = trials.iter().map(|trial| trial.ndcg).fold(0.0, f64::max);
+    let chosen = trials.iter().find(|t| (t.k, t.cost) == (tuned.shape().k, of(&tuned).cost)).unwrap();
+    assert!(best >= trials[0].ndcg && chosen.ndcg == best);
+    // What was found is found again without a search.
+    let params: RankerParams = serde_json::from_value(tuned.params().clone()).unwrap();
+    assert_eq!(params.tune, None);
+    let again = train(params);
+    assert_eq!(of(&again).held_out, of(&tuned).held_out);
+    let refused = RankerParams::default().with(|p| p.tune = Some(0.0)).check(&data).unwrap_err().to_string();
+    assert!(refused.starts_with("tune:"), "{refused}");
 }

@@ -44,7 +44,7 @@ fn ranker_told(model: &Model, report: &RankerReport) -> Told {
     let json = json!({
         "method": "rembrandt", "k": model.shape().k, "rho": report.embedding.rho, "cost": report.cost,
         "held_out": report.held_out, "views": report.views, "recall": report.recall, "proposals": report.proposals,
-        "combination": report.combination, "pairs": report.pairs, "energy_fraction": report.embedding.energy_fraction,
+        "combination": report.combination, "pairs": report.pairs, "trials": report.trials, "energy_fraction": report.embedding.energy_fraction,
     });
     let mut rows = vec![("method", "rembrandt".to_owned())];
     rows.push(("embedding", count(model.shape().k as u64, "dimension")));
@@ -128,6 +128,11 @@ pub(in crate::commands) fn ranker(report: &RankerReport) -> Vec<(&'static str, S
         ),
         ("held out", estimate(&report.held_out)),
     ];
+    if let Some(first) = report.trials.first() {
+        let best = report.trials.iter().map(|trial| trial.ndcg).fold(first.ndcg, f64::max);
+        let gain = format!("nDCG@5 {} by default, {} at best", percent(first.ndcg), percent(best));
+        rows.push(("tuning", format!("{} tried: {gain}", count(report.trials.len() as u64, "setting"))));
+    }
     for (view, held_out) in &report.views {
         let [p1, p3, p5] = [held_out.p1, held_out.p3, held_out.p5].map(percent);
         rows.push(("alone", format!("P@1 {p1}  P@3 {p3}  P@5 {p5}  by {view}")));

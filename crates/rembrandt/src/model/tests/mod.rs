@@ -85,6 +85,7 @@ fn ranker(c: usize, counts: &[u64]) -> Ranker {
         proposals: Proposals { by_words: 7, by_embedding: 1000, shortlist: 1000 },
         first: Combination::linear([-1.0, 0.0, 0.3, 0.5, 0.7, 0.1, 0.0, 0.0]),
         combination: Combination::linear([-1.0, 2.0, 0.3, 0.5, 0.7, 0.1, 0.6, 0.2]),
+        unseen: Combination::linear([-1.0, 2.0, 0.3, 0.5, 0.7, 0.1, 0.6, 0.2]),
         associations,
         one_vs_rest,
         names,

@@ -174,13 +174,16 @@ impl Matcher<'_> {
         Candidate { label, views, by_votes }
     }
 
-    /// Leaves the candidates that the first combination puts highest.
+    /// Leaves the candidates that the first combination puts highest, and labels without examples, of which it knows nothing.
     fn shorten(&self, candidates: &mut Vec<Candidate>) {
         let most = self.proposals.shortlist as usize;
         if let Some(first) = self.first.filter(|_| candidates.len() > most) {
-            let mut scores: Vec<(u32, f32)> =
+            let scores: Vec<(u32, f32)> =
                 (0..).zip(candidates.iter()).map(|(at, c)| (at, first.score(&c.views))).collect();
+            let (unseen, mut scores): (Vec<_>, Vec<_>) =
+                scores.into_iter().partition(|(at, _)| candidates[*at as usize].views.is_of_unseen());
             keep_largest(&mut scores, most);
+            scores.extend(unseen);
             scores.sort_unstable_by_key(|(at, _)| *at);
             *candidates = scores.into_iter().map(|(at, _)| candidates[at as usize]).collect();
         }

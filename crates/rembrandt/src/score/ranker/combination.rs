@@ -101,6 +101,16 @@ impl LabelViews {
         ]
     }
 
+    /// Whether the label has no examples: then its name is all that can speak for it.
+    pub(crate) fn is_of_unseen(&self) -> bool {
+        self.log_count == 0.0
+    }
+
+    /// The same with nothing but the name.
+    pub(crate) fn name_alone(&self) -> LabelViews {
+        LabelViews { name: self.name, ..LabelViews::default() }
+    }
+
     fn first_terms<const W: usize>(&self) -> [f64; W] {
         *self.terms().first_chunk().expect("no more than all")
     }

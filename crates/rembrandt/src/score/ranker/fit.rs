@@ -47,6 +47,8 @@ const ROWS: usize = 1 << 14;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RankerFit<'a> {
     pub proposals: Proposals,
+    /// Whether shortlists are shortened to what held-out examples need.
+    pub shortened: bool,
     /// C; absent: chosen on held-out examples.
     pub cost: Option<f64>,
     pub loss: Loss,
@@ -99,10 +101,12 @@ impl RankerFit<'_> {
         drop(weights);
         let (held_out, combination, votes) = self.combine(problems.data, rows, candidates, &voted);
         let recall = held_out.recall(problems.data);
+        let unseen = if self.names.len() > 0 { self.of_names(&held_out, problems.data) } else { combination };
         let ranker = Ranker {
             proposals,
             first,
             combination,
+            unseen,
             associations,
             one_vs_rest,
             names: self.names.clone(),
@@ -170,6 +174,13 @@ impl RankerFit<'_> {
         (held_out, combination, false)
     }
 
+    /// What names say alone: of labels with examples, as if these had none.
+    fn of_names(&self, held_out: &HeldOutViews, data: RankerData<'_>) -> Combination {
+        let mut rows = with_truth(&held_out.rows, &held_out.candidates, data);
+        rows.iter_mut().flat_map(|row| &mut row.candidates).for_each(|(views, _)| *views = views.name_alone());
+        Combination::fit(&rows, self.loss, false)
+    }
+
     /// The combination of the views that need no scorer, on some of the held-out examples, and the length that a shortlist
     /// made by it needs.
     fn first_combination(&self, matcher: Matcher<'_>, data: RankerData<'_>) -> (Combination, u32) {
@@ -184,7 +195,11 @@ impl RankerFit<'_> {
         let mut ranks: Vec<usize> = examples.iter().flat_map(|row| ranks_of_truth(&first, &row.candidates)).collect();
         ranks.sort_unstable();
         let most = self.proposals.shortlist;
-        let kept = if self.loss == Loss::Softmax { KEPT_SOFTMAX } else { KEPT };
+        let kept = match self.loss {
+            _ if !self.shortened => 1.0,
+            Loss::Softmax => KEPT_SOFTMAX,
+            Loss::Independent => KEPT,
+        };
         let enough = ranks.get((kept * ranks.len() as f64) as usize).map_or(most, |rank| *rank as u32);
         (first, enough.clamp(FEWEST.min(most), most))
     }

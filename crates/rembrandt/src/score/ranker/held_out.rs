@@ -3,6 +3,7 @@
 use super::candidates::Candidate;
 use super::combination::{Combination, Halves, HeldOutRow};
 use super::data::RankerData;
+use crate::linalg::csr::CsrRef;
 use crate::linalg::topk::TopK;
 use crate::score::head::Loss;
 
@@ -51,11 +52,11 @@ impl HeldOutViews {
     }
 
     /// The normalized discounted cumulative gain at 5 of each example.
-    fn ndcg(&self, data: RankerData<'_>) -> Vec<f64> {
+    pub fn ndcg(&self, y: CsrRef<'_>) -> Vec<f64> {
         let gain = |at: usize| 1.0 / (2.0 + at as f64).log2();
         let of = |(place, i): (usize, &u32)| {
             let ranked = self.ranked(place, |c| self.halves.of(place).score(&c.views));
-            let truth = data.y.row(*i as usize).0;
+            let truth = y.row(*i as usize).0;
             let hits = (0..ranked.len()).filter(|at| truth.binary_search(&ranked[*at]).is_ok());
             let most: f64 = (0..truth.len().clamp(1, BEST)).map(gain).sum();
             hits.map(gain).sum::<f64>() / most
@@ -66,7 +67,7 @@ impl HeldOutViews {
     /// Whether the same examples show that these views are better than others by more than chance.
     pub fn gains_on(&self, other: &HeldOutViews, data: RankerData<'_>) -> bool {
         let weights = self.rows.iter().map(|i| data.weight(*i as usize));
-        let gains = self.ndcg(data).into_iter().zip(other.ndcg(data)).map(|(a, b)| a - b);
+        let gains = self.ndcg(data.y).into_iter().zip(other.ndcg(data.y)).map(|(a, b)| a - b);
         let (mut total, mut sum, mut squares) = (0.0, 0.0, 0.0);
         for (gain, weight) in gains.zip(weights) {
             total += weight;
@@ -81,8 +82,10 @@ impl HeldOutViews {
 pub(super) fn with_truth(rows: &[u32], candidates: &[Vec<Candidate>], data: RankerData<'_>) -> Vec<HeldOutRow> {
     let row = |(i, candidates): (&u32, &Vec<Candidate>)| {
         let own = data.y.row(*i as usize).0;
+        // Labels without examples are never right here, which says nothing about them.
+        let seen = candidates.iter().filter(|c| !c.views.is_of_unseen());
         HeldOutRow {
-            candidates: candidates.iter().map(|c| (c.views, own.binary_search(&c.label).is_ok())).collect(),
+            candidates: seen.map(|c| (c.views, own.binary_search(&c.label).is_ok())).collect(),
             weight: data.weight(*i as usize),
         }
     };

@@ -74,6 +74,8 @@ pub struct Ranker {
     pub first: Combination,
     /// From all views to log-odds.
     pub combination: Combination,
+    /// From the view of the name to log-odds, for labels that have no examples.
+    pub unseen: Combination,
     /// T: a row for each feature.
     pub(crate) associations: PackedMatrix,
     /// w.
@@ -103,6 +105,22 @@ impl Ranker {
         self.matrices().map(PackedMatrix::len).iter().sum()
     }
 
+    /// The same with a label more, without examples, whose name has these features.
+    pub(crate) fn with_name(&self, name: &[(usize, f32)]) -> Ranker {
+        let label = self.log_counts.len() as u32;
+        let mut names = self.names.to_rows();
+        name.iter().for_each(|(feature, weight)| names[*feature].push((label, *weight)));
+        let mut ranker = self.clone();
+        ranker.names = PackedMatrix::new(&names).expect("a feature has few labels");
+        ranker.one_vs_rest = self.one_vs_rest.with_label();
+        ranker.log_counts.push(0.0);
+        if let Some(largest) = self.offsets.iter().copied().max_by(f32::total_cmp) {
+            // Of all labels one without examples tends to be forgotten most.
+            ranker.offsets.push(largest);
+        }
+        ranker
+    }
+
     /// T, m and w.
     pub(crate) fn matrices(&self) -> [&PackedMatrix; 3] {
         [&self.associations, &self.names, self.one_vs_rest.matrix()]
@@ -118,7 +136,7 @@ impl Ranker {
         if (by_words == 0 && by_embedding == 0) || shortlist == 0 {
             return Err("its ranker proposes no labels");
         }
-        if !self.combination.is_finite() || !self.first.is_finite() {
+        if ![&self.combination, &self.first, &self.unseen].into_iter().all(Combination::is_finite) {
             return Err("its ranker holds numbers that are not finite");
         }
         if self.offsets.iter().any(|offset| !offset.is_finite()) {
@@ -132,7 +150,12 @@ impl Ranker {
 
     /// The log-odds of a label.
     pub(crate) fn score(&self, label: u32, views: &LabelViews) -> f32 {
-        self.combination.score(views) + self.offset(label)
+        self.combination_for(views).score(views) + self.offset(label)
+    }
+
+    /// What makes log-odds of the views of a label.
+    pub(crate) fn combination_for(&self, views: &LabelViews) -> &Combination {
+        if views.is_of_unseen() { &self.unseen } else { &self.combination }
     }
 
     pub(crate) fn offset(&self, label: u32) -> f32 {

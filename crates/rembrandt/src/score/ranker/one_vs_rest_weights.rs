@@ -44,6 +44,17 @@ impl OneVsRestWeights {
         PackedMatrix::new(&features).map(OneVsRestWeights::ByFeature)
     }
 
+    /// The same with a label more, of which nothing is known.
+    pub fn with_label(&self) -> OneVsRestWeights {
+        match self {
+            OneVsRestWeights::ByLabel(matrix) => {
+                let rows = [matrix.to_rows(), vec![Vec::new()]].concat();
+                OneVsRestWeights::ByLabel(PackedMatrix::new(&rows).expect("as many weights as before"))
+            }
+            by_feature @ OneVsRestWeights::ByFeature(_) => by_feature.clone(),
+        }
+    }
+
     pub fn matrix(&self) -> &PackedMatrix {
         match self {
             OneVsRestWeights::ByLabel(matrix) | OneVsRestWeights::ByFeature(matrix) => matrix,

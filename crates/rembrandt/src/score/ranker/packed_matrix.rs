@@ -146,6 +146,16 @@ impl PackedMatrix {
         });
     }
 
+    /// Its rows, to make another matrix of.
+    pub fn to_rows(&self) -> Vec<Vec<(u32, f32)>> {
+        let list = |row| {
+            let mut list = Vec::new();
+            self.for_each(row, |column, weight| list.extend((weight != 0.0).then_some((column, weight))));
+            list
+        };
+        (0..self.rows()).map(list).collect()
+    }
+
     /// The inner product of a row and a vector with a place for every column.
     pub fn dot(&self, row: usize, x: &[f32]) -> f32 {
         let places = self.places(row);

@@ -1,0 +1,111 @@
+//! The search for better settings of a ranker, for as long as one wants to wait.
+//!
+//! Settings are changed one at a time, each change is a whole training, and a change stays where held-out examples rank
+//! better with it. So the result is never worse on them than the default; how much better it is on others is less, as the
+//! best of several was picked by these.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::ranker::{RankerParams, Ranking};
+use super::report::Trial;
+use crate::data::Dataset;
+use crate::model::{Model, Preprocessing};
+use crate::score::ranker::Proposals;
+use crate::{Result, Run};
+
+/// C is multiplied and divided by it: the default chooses among values about three times as far apart.
+const COST_FACTOR: f64 = 1.7;
+
+/// A change of one setting, and about how many times as long a training takes with it.
+struct Change {
+    name: &'static str,
+    factor: f64,
+    make: fn(&Trial) -> Trial,
+}
+
+const CHANGES: [Change; 5] = [
+    Change { name: "cost-up", factor: 1.1, make: |t| Trial { cost: t.cost * COST_FACTOR, ..t.clone() } },
+    Change { name: "cost-down", factor: 1.0, make: |t| Trial { cost: t.cost / COST_FACTOR, ..t.clone() } },
+    Change { name: "k", factor: 1.5, make: |t| Trial { k: 2 * t.k, ..t.clone() } },
+    Change { name: "candidates", factor: 2.0, make: |t| Trial { proposals: twice(t.proposals), ..t.clone() } },
+    Change { name: "shortlist", factor: 2.0, make: |t| Trial { proposals: longer(t.proposals), ..t.clone() } },
+];
+
+fn longer(proposals: Proposals) -> Proposals {
+    Proposals { shortlist: 2 * proposals.shortlist, ..proposals }
+}
+
+fn twice(Proposals { by_words, by_embedding, shortlist }: Proposals) -> Proposals {
+    Proposals { by_words: 2 * by_words, by_embedding: 2 * by_embedding, shortlist }
+}
+
+/// A training that is done.
+struct Done {
+    trial: Trial,
+    ranking: Ranking,
+    time: Duration,
+}
+
+impl RankerParams {
+    /// Trains on `data`, whose features `preprocessing` made.
+    ///
+    /// # Errors
+    /// If the parameters do not fit the data, or `run` was told to stop.
+    pub fn fit(&self, data: &Dataset, preprocessing: Preprocessing, run: &mut Run<'_>) -> Result<Model> {
+        self.check(data)?;
+        match self.budget()? {
+            Some(budget) => search(&RankerParams { tune: None, ..self.clone() }, budget, (data, preprocessing), run),
+            None => Ok(self.train(data, preprocessing, run)?.model),
+        }
+    }
+}
+
+/// The best of as many trainings as fit into a time; the first, with the default settings, is done in any case.
+fn search(
+    params: &RankerParams,
+    budget: Duration,
+    (data, preprocessing): (&Dataset, Preprocessing),
+    run: &mut Run<'_>,
+) -> Result<Model> {
+    let began = Instant::now();
+    let train = |params: &RankerParams, name: &str, run: &mut Run<'_>| -> Result<Done> {
+        let start = Instant::now();
+        let ranking = run.within(name, |run| params.train(data, preprocessing.clone(), run))?;
+        let report = &ranking.report;
+        let (k, cost, proposals, ndcg) = (ranking.model.shape().k, report.cost, report.proposals, ranking.mean_ndcg());
+        Ok(Done { trial: Trial { k, cost, proposals, ndcg }, ranking, time: start.elapsed() })
+    };
+    let mut best = train(params, "trial-0", run)?;
+    let mut trials = vec![best.trial.clone()];
+    let mut since = 0;
+    for change in CHANGES.iter().cycle() {
+        if since == CHANGES.len() {
+            break;
+        }
+        since += 1;
+        let wanted = (change.make)(&best.trial);
+        let next = params.clone().with(|p| {
+            (p.k, p.cost, p.proposals) = (Some(wanted.k), Some(wanted.cost), Some(wanted.proposals));
+        });
+        let free = match change.name {
+            "k" => params.k.is_none(),
+            "cost-up" | "cost-down" => params.cost.is_none(),
+            _ => params.proposals.is_none(),
+        };
+        let known = trials.iter().any(|t| (t.k, t.cost, t.proposals) == (wanted.k, wanted.cost, wanted.proposals));
+        let late = began.elapsed() + best.time.mul_f64(change.factor) > budget;
+        if !free || known || late || next.check(data).is_err() {
+            continue;
+        }
+        let done = train(&next, &format!("trial-{}", trials.len()), run)?;
+        trials.push(done.trial.clone());
+        if done.ranking.ranks_better_than(&best.ranking) {
+            (best, since) = (done, 0);
+        }
+    }
+    let mut contents = best.ranking.model.contents().clone();
+    contents.report["trials"] = json!(trials);
+    Model::new(contents)
+}
