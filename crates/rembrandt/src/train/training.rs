@@ -15,7 +15,6 @@ use crate::{Rembrandt, Result, Run};
 /// A training with all its parameters. Plain data; checked before any work.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-#[expect(clippy::large_enum_variant, reason = "a process has a few of them")]
 pub enum Training {
     /// An embedding and words propose labels, a ranker decides.
     Ranker(RankerParams),
