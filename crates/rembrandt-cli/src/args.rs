@@ -231,7 +231,8 @@ pub struct ParamArgs {
     /// own k but at most the number of labels; lshtc divides each row by its sum, the word count
     #[arg(long, value_parser = choice(PRESETS))]
     preset: Option<Preset>,
-    /// Dimension of the embedding [default: 100; train: 108, or 256 with --head or another method]
+    /// Dimension of the embedding [default: 100; train: 44, or up to 172 where features and labels are few, or 256 with
+    /// --head or another method]
     #[arg(short)]
     k: Option<usize>,
     /// Passes of the range finder before the last [default: 2; 1 with --solver paper, and for pca and plst in train]
@@ -241,7 +242,7 @@ pub struct ParamArgs {
     #[arg(long, value_name = "N")]
     oversample: Option<usize>,
     /// Fraction of the dimensions that are random instead of those with the most energy: for very many labels, each told
-    /// by features of its own [default: 0; train: 1 where labels are many]
+    /// by features of its own [default: 0]
     #[arg(long, value_name = "FRACTION", allow_negative_numbers = true)]
     random_fraction: Option<f64>,
     /// Relative ridge; the strongest knob on text, try 1 to 8 [default: 1; train: four squared lengths of a mean example]
