@@ -64,6 +64,9 @@ unit:
 		echo 'skipped: the tests on real data sets, because REMBRANDT_DATA does not name a directory with them' \
 			'(see CONTRIBUTING.md)'; \
 	fi
+	@if ! python3 -c 'import numpy' 2>/dev/null; then \
+		echo 'skipped: the numpy of docs/formats.md, because there is no python3 with numpy'; \
+	fi
 
 deny-if-installed:
 	@if command -v cargo-deny >/dev/null; then \

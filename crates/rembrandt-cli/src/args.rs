@@ -240,7 +240,8 @@ pub struct ParamArgs {
     /// own k but at most the number of labels; lshtc divides each row by its sum, the word count
     #[arg(long, value_parser = choice(PRESETS))]
     preset: Option<Preset>,
-    /// Dimension of the embedding [default: 100; train: 44, or up to 172 where tables stay small, or 256 with --head or another method]
+    /// Dimension of the embedding [default: 100; train: 44, or up to 172 where features and labels are few, or 256 with
+    /// --head or another method]
     #[arg(short)]
     k: Option<usize>,
     /// Passes of the range finder before the last [default: 2; 1 with --solver paper, and for pca and plst in train]

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`head`] | scores from h(x): least squares, logistic regression, random features, pursuit; calibration |
 //! | [`ranker`] | a sparse linear scorer for each label, asked about the candidates of an example |
-//! | `scorer` | the only place where scores are added up |
+//! | `scorer` | the scores of a model, added up for prediction |
 
 pub mod head;
 pub mod ranker;

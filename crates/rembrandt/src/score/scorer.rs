@@ -1,11 +1,12 @@
-//! [`Scorer`]: the only place where scores are added up and become probabilities.
+//! [`Scorer`]: where the scores of a model are added up for prediction.
 //!
 //! ```text
-//! score(l) = head(h, l)  +  least_squares · E_l·h        or, where there is a ranker, its log-odds of l
-//! p(l)     = σ(scale·score + shift)   or, with one label per example,   softmax(scale·score)
+//! score(l)      = head(h, l)  +  least_squares · E_l·h        or, where there is a ranker, its log-odds of l
+//! calibrated(l) = scale·score(l) + shift
 //! ```
 //!
-//! Calibration and prediction both call it. Labels go through in tiles, so that nothing of the size
+//! What is calibrated becomes a probability in `model/predict.rs`. Scale and shift are fitted in `train`, before there is a
+//! model, to the same sums of held-out examples. Labels go through in tiles, so that nothing of the size
 //! examples × labels is written down unless it is asked for. Groups of tiles are handed to threads; where they begin
 //! depends on the number of labels alone, and so do the sums.
 

@@ -1,6 +1,7 @@
 //! The library as its users see it, in one binary: every binary more is a link more.
 
 mod common;
+mod documented;
 mod examples;
 mod format;
 mod linear;
