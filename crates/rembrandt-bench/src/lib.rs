@@ -6,6 +6,7 @@
 //! | [`compare`] | every method on the same data, in processes of their own: table and page |
 //! | [`solvers`] | the paper's procedure and the few-pass solver, side by side |
 //! | [`scaling`] | what doubling each size of the data does to the time |
+//! | [`ablation`] | the default training with other settings, one at a time |
 //! | [`prediction`] | what a prediction costs, with all labels scored and with candidates |
 //! | [`reproduce`] | the paper's experiments, with the authors' settings and figures |
 //! | [`text`] | tables and numbers for people |
@@ -13,6 +14,7 @@
 //! Each measurement is a struct of parameters and a function that measures; what came of it gives itself as JSON and as a
 //! table. Nothing here prints: a [`Watcher`] is told how far it is.
 
+pub mod ablation;
 mod clock;
 pub mod compare;
 mod direct_io;

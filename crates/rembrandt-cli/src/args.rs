@@ -24,7 +24,7 @@ mod model;
 mod train;
 mod tree;
 
-pub use bench::{BenchCommand, PredictBenchArgs, ScalingArgs, SolversArgs};
+pub use bench::{AblationArgs, BenchCommand, PredictBenchArgs, ScalingArgs, SolversArgs};
 pub use compare::CompareArgs;
 pub use generate::GenerateArgs;
 pub use model::{AddLabelArgs, ColumnArgs, EvalArgs, ExplainArgs, InputArgs, OutputFormat, PredictArgs};

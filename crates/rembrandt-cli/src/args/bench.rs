@@ -18,6 +18,8 @@ pub enum BenchCommand {
     /// Double the examples, the features and labels on them, the dimensions and the labels of made-up data, one after the
     /// other, and see what becomes of the time for an embedding
     Scaling(ScalingArgs),
+    /// Train with other settings than the default, one at a time, and test: what each is worth
+    Ablation(AblationArgs),
     /// Predict with all labels scored and with those that the model proposes, side by side, on one thread
     Predict(PredictBenchArgs),
 }
@@ -52,6 +54,23 @@ pub struct ScalingArgs {
     /// Print no progress
     #[arg(short, long)]
     pub quiet: bool,
+}
+
+#[derive(Args)]
+#[command(after_help = "Example:\n  rembrandt bench ablation train.txt.zst test.txt.zst")]
+pub struct AblationArgs {
+    /// Training data: text, plain or compressed with gzip or zstd, or a cache file
+    pub train: PathBuf,
+    /// Labelled examples to test with
+    pub test: PathBuf,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// Print no progress
+    #[arg(short, long)]
+    pub quiet: bool,
+    #[command(flatten)]
+    pub read: ReadArgs,
 }
 
 #[derive(Args)]

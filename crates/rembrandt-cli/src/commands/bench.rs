@@ -3,10 +3,11 @@
 use std::slice;
 
 use rembrandt::Error;
+use rembrandt_bench::ablation::AblationBench;
 use rembrandt_bench::text;
 
 use super::stream::prepared;
-use crate::args::{PredictBenchArgs, ScalingArgs, SolversArgs};
+use crate::args::{AblationArgs, PredictBenchArgs, ScalingArgs, SolversArgs};
 use crate::memory::Limit;
 use crate::output::show;
 use crate::progress::Display;
@@ -36,6 +37,15 @@ pub fn scaling(args: &ScalingArgs) -> anyhow::Result<()> {
     if let Some(path) = &args.plot {
         text::write(path, &measured.picture())?;
     }
+    show(args.json, || measured.json(), || measured.table())
+}
+
+pub fn ablation(args: &AblationArgs) -> anyhow::Result<()> {
+    let mut display = Display::new(args.quiet);
+    let open = |path, display: &mut Display| source::open(path, &args.read, Limit::new(None), display);
+    let (train, test) = (open(&args.train, &mut display)?, open(&args.test, &mut display)?);
+    display.clear();
+    let measured = AblationBench::default().measure((&train, &test), &mut display)?;
     show(args.json, || measured.json(), || measured.table())
 }
 

@@ -41,6 +41,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::Bench(BenchCommand::Solvers(args)) => bench::solvers(args),
         Command::Bench(BenchCommand::Scaling(args)) => bench::scaling(args),
         Command::Bench(BenchCommand::Predict(args)) => bench::predict(args),
+        Command::Bench(BenchCommand::Ablation(args)) => bench::ablation(args),
         Command::Reproduce(args) => reproduce::run(args),
     };
     match arguments.threads {

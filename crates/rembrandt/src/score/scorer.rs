@@ -110,11 +110,6 @@ pub(crate) fn head_scores(labels: &Table, head: &Head, h: &Matrix) -> Matrix {
     Scorer::new(parts, None).scores(CsrRef { ptr: &no_features, ids: &[], values: None }, h)
 }
 
-/// head ← head + weight·least_squares.
-pub(crate) fn add_least_squares(head: &mut [f32], weight: f32, least_squares: &[f32]) {
-    head.iter_mut().zip(least_squares).for_each(|(score, other)| *score += weight * other);
-}
-
 impl<'a> Scorer<'a> {
     /// Scores `ids`, ascending, or all labels that were trained.
     pub fn new(parts: ScoreParts<'a>, ids: Option<Vec<u32>>) -> Scorer<'a> {
@@ -326,7 +321,7 @@ impl Group<'_> {
             if let Some((weight, table)) = &scorer.least_squares {
                 least_squares.resize(scores.len(), 0.0);
                 table.dots(self.h.as_slice(), tile.clone(), &mut least_squares);
-                add_least_squares(&mut scores, *weight, &least_squares);
+                scores.iter_mut().zip(&least_squares).for_each(|(score, other)| *score += weight * other);
             }
             if let Some(pursuit) = self.pursuit {
                 for (i, row) in scores.chunks_mut(tile.len()).enumerate() {

@@ -20,7 +20,7 @@ use crate::score::head::{
     Calibration, Decoder, DescentParams, Folds, Head, Inputs, Logistic, LogisticParams, LogisticReport, RandomFeatures,
     RowSubset, SampledParams, Targets, add_intercept, out_of_fold,
 };
-use crate::score::scorer::{add_least_squares, head_scores};
+use crate::score::scorer::head_scores;
 use crate::{Embedding, Error, Result, Run};
 
 impl HeadTrainParams {
@@ -182,9 +182,8 @@ impl Fit<'_> {
             let kept_targets = self.targets(&kept.labels, kept.weights.as_deref());
             let fitted = params.fit_head(None, inputs, kept_targets, run)?;
             let labels = Arc::new(embedding.labels.clone());
-            let squares = head_scores(&labels.into(), &decoder.head(), &out.h);
-            let mut scores = fitted.0.scores(Inputs::new(out.h.view(), features.as_ref()));
-            add_least_squares(scores.as_mut_slice(), params.least_squares_weight, squares.as_slice());
+            let head = decoder.logistic(features.clone(), fitted.0.clone(), params.least_squares_weight);
+            let scores = head_scores(&labels.into(), &head, &out.h);
             // Of few examples none may have been held out.
             if scores.rows() > 0 {
                 let weights = out.weights.as_deref();
@@ -192,12 +191,11 @@ impl Fit<'_> {
             }
             fitted
         };
-        decoder.add_constants(&mut model, params.least_squares_weight);
         if let Some(propensity) = params.propensity {
             let propensities = Propensities::new(propensity, &labels.counts(shape.c), shape.n as u64)?;
             lift(&mut model.weights, &mut calibrated.thresholds, &propensities, calibrated.calibration);
         }
-        let head = Head::logistic(features, model, &embedding.labels, params.least_squares_weight);
+        let head = decoder.logistic(features, model, params.least_squares_weight);
         Ok(FittedHead { head, report, calibrated })
     }
 

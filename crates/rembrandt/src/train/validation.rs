@@ -13,8 +13,8 @@ use crate::embed::{Embedder, Means};
 use crate::io::checkpoint::{Json, Load, Reader, Store, Writer};
 use crate::linalg::csr::Csr;
 use crate::linalg::matrix::Matrix;
-use crate::score::head::{Decoder, Folds, Inputs, RandomFeatures, Targets, add_intercept, out_of_fold};
-use crate::score::scorer::{add_least_squares, head_scores};
+use crate::score::head::{Decoder, Folds, Head, Inputs, RandomFeatures, Targets, add_intercept, out_of_fold};
+use crate::score::scorer::head_scores;
 use crate::{Error, Rembrandt, Result, Run};
 
 /// Parts of a division: one is held out, one trains the head, the others the embedding.
@@ -186,9 +186,9 @@ impl<'a> Division<'a> {
     fn scores(&self, projected: &Projected, run: &mut Run<'_>) -> Result<Matrix> {
         let Projected { labels, means, head, held_out } = projected;
         let decoder = Decoder { labels, means: means.as_ref(), atoms: self.atoms };
-        let squares = head_scores(&labels.clone().into(), &decoder.head(), held_out);
+        let scores = |head: &Head| head_scores(&labels.clone().into(), head, held_out);
         if self.params.head == HeadKind::LeastSquares {
-            return Ok(squares);
+            return Ok(scores(&decoder.head()));
         }
         let features = self.params.features.map(|params| RandomFeatures::draw(&params, head.view())).transpose()?;
         let targets = Targets {
@@ -199,9 +199,7 @@ impl<'a> Division<'a> {
         };
         let inputs = Inputs::new(head.view(), features.as_ref());
         let (model, _) = self.params.fit_head(Some(TOLERANCE), inputs, targets, run)?;
-        let mut scores = model.scores(Inputs::new(held_out.view(), features.as_ref()));
-        add_least_squares(scores.as_mut_slice(), self.params.least_squares_weight, squares.as_slice());
-        Ok(scores)
+        Ok(scores(&decoder.logistic(features, model, self.params.least_squares_weight)))
     }
 }
 

@@ -10,7 +10,7 @@ use rembrandt::linalg::csr::{Csr, CsrRef};
 use rembrandt::metrics::Propensity;
 use rembrandt::model::Preprocessing;
 use rembrandt::score::head::FeatureParams;
-use rembrandt::train::{HeadKind, TrainParams};
+use rembrandt::train::{HeadKind, HeadTrainParams};
 use rembrandt::tree::{TreeMethod, TreeParams};
 use rembrandt::{Dataset, EmbeddingFile, Model, Rembrandt, Run, Texts, Trainer};
 use serde_json::Value;
@@ -54,8 +54,8 @@ fn models() -> Vec<Model> {
     let (ptr, ids) = ([0, 2], [0, USED as u32]);
     let added = voting.add_label("new", CsrRef { ptr: &ptr, ids: &ids, values: None }).unwrap();
     let texts = Texts::new((0..60).map(|i| (format!("a game of {}", ["chess", "go"][i % 2]), vec![["x", "y"][i % 2]])));
-    let head = |method, kind, change: fn(&mut TrainParams)| {
-        let mut params = TrainParams::for_method(method, kind);
+    let head = |method, kind, change: fn(&mut HeadTrainParams)| {
+        let mut params = HeadTrainParams::for_method(method, kind);
         params.k = Some(5);
         change(&mut params);
         params.fit(&several, Preprocessing::AsIs, &mut Run::default()).unwrap()

@@ -1,6 +1,7 @@
 //! [`Decoder`]: scores from h and the embedding of the labels alone, which need no training.
 
 use super::Head;
+use super::features::RandomFeatures;
 use super::fitted::Logistic;
 use crate::embed::Means;
 use crate::linalg::matrix::Matrix;
@@ -29,12 +30,17 @@ impl Decoder<'_> {
         Head::Linear { weights: weights.into() }
     }
 
-    /// Adds `blend` times what these scores have beyond E·h to the constants of a logistic head: the rest is added where
-    /// the head is used.
-    pub fn add_constants(&self, model: &mut Logistic, blend: f32) {
+    /// A logistic head with `weight` times these scores added to its own.
+    pub fn logistic(&self, features: Option<RandomFeatures>, mut model: Logistic, weight: f32) -> Head {
+        self.add_constants(&mut model, weight);
+        Head::logistic(features, model, self.labels, weight)
+    }
+
+    /// Adds `weight` times what these scores have beyond E·h to the constants of a logistic head.
+    fn add_constants(&self, model: &mut Logistic, weight: f32) {
         let last = model.weights.cols() - 1;
         for (label, constant) in self.constants().into_iter().flatten().enumerate() {
-            model.weights.row_mut(label)[last] += blend * constant;
+            model.weights.row_mut(label)[last] += weight * constant;
         }
     }
 
