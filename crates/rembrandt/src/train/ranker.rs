@@ -20,6 +20,7 @@ use crate::metrics::{Propensities, Propensity, precision_at};
 use crate::model::contents::Contents;
 use crate::model::{Model, Preprocessing};
 use crate::score::head::{Calibration, Folds, Head, Loss, add_intercept};
+use crate::score::ranker::association::association_bytes;
 use crate::score::ranker::data::{RankerTargets, unit_values};
 use crate::score::ranker::fit::{FittedRanker, RankerFit};
 use crate::score::ranker::held_out::HeldOutViews;
@@ -178,10 +179,17 @@ impl RankerParams {
         let embedding = self.embedder(data.shape());
         let k = embedding.k as u64;
         let (n, d, c, nnz) = (n as u64, d as u64, c as u64, data.nnz(Side::X));
-        let candidates = n * u64::from(self.proposals(data.shape()).shortlist).min(c);
+        let shortlist = u64::from(self.proposals(data.shape()).shortlist).min(c);
+        let candidates = n * shortlist;
         // The features by rows and by columns while associations are added up; candidates by rows and by labels after.
         let similar = SimilarExamples::bytes(n, nnz, data.nnz(Side::Y));
-        let ranking = similar + 8 * nnz + 4 * (n + d + c) * k + (8 * nnz).max(8 * candidates);
+        let held_out = n.div_ceil(HELD_OUT as u64).min(MOST_HELD_OUT as u64);
+        let ranking = similar
+            + 8 * nnz
+            + 4 * (n + d + c) * k
+            + (8 * nnz).max(8 * candidates)
+            + RankerFit::bytes_of_candidates(n, held_out, shortlist)
+            + association_bytes(d, nnz * data.nnz(Side::Y).div_ceil(n.max(1)));
         embedding.memory(data.shape()).max(ranking)
     }
 

@@ -25,6 +25,11 @@ struct Scratch {
     touched: Vec<u32>,
 }
 
+/// Bytes of the lists that T is made of, for `d` features that meet labels so many times.
+pub(crate) fn association_bytes(d: u64, meetings: u64) -> u64 {
+    8 * (MOST as u64 * d).min(meetings)
+}
+
 /// T from the examples for which `keep` says so; nothing if it is too large.
 pub(crate) fn association_table(data: RankerData<'_>, keep: impl Fn(usize) -> bool + Sync) -> Option<PackedMatrix> {
     let columns = Columns::new(data.x, data.d);

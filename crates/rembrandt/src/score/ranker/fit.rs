@@ -40,6 +40,8 @@ const FEWEST: u32 = 20;
 /// few weights.
 const FIRST: usize = 1000;
 const VOTED: usize = 2000;
+/// Copies of the candidates of held-out examples.
+const COPIES: u64 = 4;
 /// Rows of a block.
 const ROWS: usize = 1 << 14;
 
@@ -81,6 +83,13 @@ struct Matched {
 }
 
 impl RankerFit<'_> {
+    /// Bytes of candidates with their views, at a time: those of a block of examples, and of held-out examples, which several
+    /// combinations are fitted to. About three quarters of a shortlist are left on average.
+    pub fn bytes_of_candidates(n: u64, held_out: u64, shortlist: u64) -> u64 {
+        let rows = n.min(ROWS as u64) + COPIES * held_out;
+        rows * shortlist * 3 / 4 * size_of::<Candidate>() as u64
+    }
+
     /// Fits a ranker to all examples, with an association table of all of them in the end. Rows of `x` have length 1.
     pub fn fit(&self, mut x: Csr, examples: RankerTargets<'_>, run: &mut Run<'_>) -> Result<FittedRanker> {
         run.begin(2 * x.rows() as u64);
