@@ -27,7 +27,7 @@ use crate::score::ranker::held_out::HeldOutViews;
 use crate::score::ranker::names::name_matrix;
 use crate::score::ranker::packed_matrix::PackedMatrix;
 use crate::score::ranker::similar_examples::SimilarExamples;
-use crate::score::ranker::{Candidate, Combination, LabelViews, Proposals};
+use crate::score::ranker::{Candidate, Combination, LabelViews, Proposals, Ranker};
 use crate::{Embedding, Error, Rembrandt, Result, Run};
 
 /// More dimensions where tables of so many numbers have room for them: up to four panels of columns.
@@ -279,33 +279,22 @@ impl RankerParams {
     ) -> Result<Ranking> {
         let (shape, mut ranker) = (data.shape(), fitted.ranker);
         let judge = Judge { views: &fitted.held_out, y, weights: data.weights()? };
-        let combination = ranker.combination;
-        let held_out = judge.precision(|place, candidate| judge.views.halves.of(place).score(&candidate.views));
-        let view = |at: usize| move |_: usize, candidate: &Candidate| Combination::single_view(&candidate.views, at);
-        let named = |at: &usize| *at != LabelViews::NAME || ranker.names.len() > 0;
-        let voted = |at: &usize| *at <= LabelViews::FREQUENCY || ranker.similar.is_some();
-        let views: Vec<(String, HeldOut)> = (0..LabelViews::NAMES.len())
-            .filter(|at| *at != LabelViews::FREQUENCY && named(at) && voted(at))
-            .map(|at| (LabelViews::NAMES[at].to_owned(), judge.precision(view(at))))
-            .collect();
-        let mut thresholds = judge.thresholds(&combination, loss, shape.c)?;
+        let mut thresholds = judge.thresholds(&ranker.combination, loss, shape.c)?;
         let mut contents = Contents::of(data, preprocessing, Calibration::identity(loss))?;
         if let Some(propensity) = self.propensity {
             let propensities = Propensities::new(propensity, &contents.stats.counts, shape.n as u64)?;
             let inverse = (0..shape.c as u32).map(|label| propensities.inverse(label));
             ranker.offsets = inverse.clone().map(|inverse| inverse.ln() as f32).collect();
-            thresholds
-                .iter_mut()
-                .zip(inverse)
-                .for_each(|(threshold, inverse)| *threshold = lifted(*threshold, inverse));
+            let lift = |(threshold, inverse): (&mut f32, f64)| *threshold = lifted(*threshold, inverse);
+            thresholds.iter_mut().zip(inverse).for_each(lift);
         }
         let report = RankerReport {
-            held_out,
-            views,
+            held_out: judge.precision(|place, candidate| judge.views.halves.of(place).score(&candidate.views)),
+            views: judge.single_views(&ranker),
             recall: fitted.recall,
             proposals: ranker.proposals,
             cost: fitted.cost,
-            combination,
+            combination: ranker.combination,
             pairs: ranker.pairs(),
             trials: Vec::new(),
             embedding: embedding.report.clone(),
@@ -393,6 +382,17 @@ impl Judge<'_> {
         }
         let [p1, p3, p5] = sums.map(|sum| if total > 0.0 { sum / total } else { 0.0 });
         HeldOut { examples: self.views.rows.len() as u64, p1, p3, p5 }
+    }
+
+    /// Precision of the candidates in the order of each view that the ranker has.
+    fn single_views(&self, ranker: &Ranker) -> Vec<(String, HeldOut)> {
+        let view = |at: usize| move |_: usize, candidate: &Candidate| Combination::single_view(&candidate.views, at);
+        let named = |at: &usize| *at != LabelViews::NAME || ranker.names.len() > 0;
+        let voted = |at: &usize| *at <= LabelViews::FREQUENCY || ranker.similar.is_some();
+        (0..LabelViews::NAMES.len())
+            .filter(|at| *at != LabelViews::FREQUENCY && named(at) && voted(at))
+            .map(|at| (LabelViews::NAMES[at].to_owned(), self.precision(view(at))))
+            .collect()
     }
 
     /// The probability of each label from which it is predicted.

@@ -34,7 +34,8 @@ const CHANGES: [Change; 5] = [
 ];
 
 fn longer(proposals: Proposals) -> Proposals {
-    Proposals { shortlist: 2 * proposals.shortlist, ..proposals }
+    let Proposals { by_words, by_embedding, shortlist } = proposals;
+    Proposals { shortlist: (2 * shortlist).min(by_words + by_embedding), ..proposals }
 }
 
 fn twice(Proposals { by_words, by_embedding, shortlist }: Proposals) -> Proposals {
