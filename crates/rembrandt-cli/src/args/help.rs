@@ -146,6 +146,7 @@ mod tests {
             "word_ngrams" | "char_ngrams" => &["2-3"],
             "propensity" => &["wikipedia"],
             "max_memory" => &["1G"],
+            "tune" => &["1m"],
             _ => &["1"],
         };
         match values.is_empty() || option.is_hide_possible_values_set() {

@@ -46,6 +46,7 @@ pub fn without_effect(method: Method, option: &str) -> Option<&'static str> {
         "preset" => (&[Rembrandt], "has the settings of Rembrandt's authors"),
         "random_fraction" => (&[Rembrandt], "is for Rembrandt's embedding"),
         "atoms" => (&[CsOmp], "is for cs-omp"),
+        "head" => (&[Rembrandt, Cs, Pca, Plst, Cplst], "is for methods whose labels a head can score"),
         "passes" | "oversample" => (&[Rembrandt, Pca, Plst, Cplst], "is for methods with a range finder"),
         "projection_ridge" | "projection_steps" | "projection_tolerance" => {
             (&[Rembrandt, Cplst], "is for methods with a regression besides the final one")

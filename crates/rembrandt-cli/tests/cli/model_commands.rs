@@ -120,6 +120,7 @@ fn an_added_label_changes_nothing_else() {
     // Once more, onto itself.
     desk.ok("add-label n.model new.txt --name go -o n.model -q");
     assert_eq!(desk.json("inspect n.model --json")["c"], C + 2);
+    assert!(desk.refused("add-label n.model --name unheard -o x.model").contains("give it a few examples"));
     assert!(desk.refused("add-label n.model new.txt --name go -o x.model").contains("\"go\" is a label already"));
 }
 
