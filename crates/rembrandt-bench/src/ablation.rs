@@ -1,10 +1,9 @@
-//! What the parts of the default training are worth: trained with other settings, one at a time, and tested.
+//! Ablation of the default training: other settings, one at a time, each trained and tested.
 
 use std::time::Instant;
 
 use rembrandt::data::{Dataset, Examples};
 use rembrandt::model::{EvaluationOptions, Preprocessing};
-
 use rembrandt::score::ranker::Proposals;
 use rembrandt::train::{RankerParams, RankerReport};
 use rembrandt::{Error, Result};
@@ -19,20 +18,13 @@ const DIMENSIONS: [usize; 3] = [22, 88, 176];
 const COSTS: [f64; 5] = [0.1, 0.3, 1.0, 3.0, 10.0];
 const SHORTLISTS: [u32; 4] = [20, 40, 80, 160];
 
-/// Parameters of the measurement: those of the training that others are held against.
-#[derive(Clone, Debug, Default)]
-pub struct AblationBench {
-    /// Of the training.
-    pub params: RankerParams,
-}
-
 /// A training with other settings.
 struct Variant {
     name: String,
     params: RankerParams,
 }
 
-/// What came of one.
+/// Test and held-out figures of a setting.
 struct Outcome {
     name: String,
     p: [f64; 3],
@@ -43,75 +35,76 @@ struct Outcome {
     seconds: f64,
 }
 
-/// What came of all.
+/// The results of all settings.
 pub struct AblationMeasured {
     outcomes: Vec<Outcome>,
     /// Views of the default training alone, on held-out examples.
     views: Vec<(String, [f64; 3])>,
 }
 
-impl AblationBench {
+impl AblationMeasured {
     /// Trains with each setting and tests.
     ///
     /// # Errors
     /// If the data cannot be learned from, or the watcher says stop.
-    pub fn measure(&self, (train, test): (&Dataset, &Dataset), watcher: &mut dyn Watcher) -> Result<AblationMeasured> {
+    pub fn new((train, test): (&Dataset, &Dataset), watcher: &mut dyn Watcher) -> Result<AblationMeasured> {
         let began = Instant::now();
-        let (first, report) = self.outcome(&self.variant("default", |_| ()), (train, test), watcher)?;
+        let (first, report) = outcome(&Variant::new("default", |_| ()), (train, test), watcher)?;
         let views = report.views.iter().map(|(name, p)| (name.clone(), [p.p1, p.p3, p.p5])).collect();
-        let variants = self.variants(train, first.proposals);
+        let variants = variants(train, first.proposals);
         let mut outcomes = vec![first];
         for (at, variant) in variants.iter().enumerate() {
             watcher.wait(&variant.name, (at + 2, variants.len() + 1), began.elapsed());
-            outcomes.push(self.outcome(variant, (train, test), watcher)?.0);
+            outcomes.push(outcome(variant, (train, test), watcher)?.0);
         }
         watcher.clear();
         Ok(AblationMeasured { outcomes, views })
     }
+}
 
-    fn variant(&self, name: impl Into<String>, change: impl FnOnce(&mut RankerParams)) -> Variant {
-        Variant { name: name.into(), params: self.params.clone().with(change) }
+impl Variant {
+    fn new(name: impl Into<String>, change: impl FnOnce(&mut RankerParams)) -> Variant {
+        Variant { name: name.into(), params: RankerParams::default().with(change) }
     }
+}
 
-    fn variants(&self, train: &Dataset, chosen: Proposals) -> Vec<Variant> {
-        let most = train.shape().c.min(train.shape().d);
-        let proposals = |name: String, proposals: Proposals| self.variant(name, |p| p.proposals = Some(proposals));
-        let dimensions = DIMENSIONS.iter().filter(|k| **k <= most);
-        let mut all: Vec<Variant> = dimensions.map(|k| self.variant(format!("k {k}"), |p| p.k = Some(*k))).collect();
-        all.extend(COSTS.iter().map(|cost| self.variant(format!("C {cost}"), |p| p.cost = Some(*cost))));
-        let lengths = SHORTLISTS.iter().map(|shortlist| Proposals { shortlist: *shortlist, ..chosen });
-        all.extend(lengths.map(|sizes| proposals(format!("shortlist {}", sizes.shortlist), sizes)));
-        if chosen.by_embedding > 0 {
-            all.push(proposals("by words alone".into(), Proposals { by_embedding: 0, ..chosen }));
-            all.push(proposals("by the embedding alone".into(), Proposals { by_words: 0, ..chosen }));
-        }
-        all
+fn variants(train: &Dataset, chosen: Proposals) -> Vec<Variant> {
+    let most = train.shape().c.min(train.shape().d);
+    let proposals = |name: String, proposals: Proposals| Variant::new(name, |p| p.proposals = Some(proposals));
+    let dimensions = DIMENSIONS.iter().filter(|k| **k <= most);
+    let mut all: Vec<Variant> = dimensions.map(|k| Variant::new(format!("k {k}"), |p| p.k = Some(*k))).collect();
+    all.extend(COSTS.iter().map(|cost| Variant::new(format!("C {cost}"), |p| p.cost = Some(*cost))));
+    let lengths = SHORTLISTS.iter().map(|shortlist| Proposals { shortlist: *shortlist, ..chosen });
+    all.extend(lengths.map(|sizes| proposals(format!("shortlist {}", sizes.shortlist), sizes)));
+    if chosen.by_embedding > 0 {
+        all.push(proposals("by words alone".into(), Proposals { by_embedding: 0, ..chosen }));
+        all.push(proposals("by the embedding alone".into(), Proposals { by_words: 0, ..chosen }));
     }
+    all
+}
 
-    fn outcome(
-        &self,
-        variant: &Variant,
-        (train, test): (&Dataset, &Dataset),
-        watcher: &mut dyn Watcher,
-    ) -> Result<(Outcome, RankerReport)> {
-        let start = Instant::now();
-        let model = variant.params.fit(train, Preprocessing::AsIs, &mut watched(watcher))?;
-        let seconds = start.elapsed().as_secs_f64();
-        let report = RankerReport::deserialize(model.report()).map_err(|e| Error::Data(e.to_string()))?;
-        let options = EvaluationOptions::default().with(|options| options.bootstrap = 0);
-        let scores = model.evaluate_with(test, &options)?.scores;
-        let held_out = [report.held_out.p1, report.held_out.p3, report.held_out.p5];
-        let outcome = Outcome {
-            name: variant.name.clone(),
-            p: [scores.p1, scores.p3, scores.p5].map(Option::unwrap_or_default),
-            held_out,
-            recall: report.recall,
-            proposals: report.proposals,
-            cost: report.cost,
-            seconds,
-        };
-        Ok((outcome, report))
-    }
+fn outcome(
+    variant: &Variant,
+    (train, test): (&Dataset, &Dataset),
+    watcher: &mut dyn Watcher,
+) -> Result<(Outcome, RankerReport)> {
+    let start = Instant::now();
+    let model = variant.params.fit(train, Preprocessing::AsIs, &mut watched(watcher))?;
+    let seconds = start.elapsed().as_secs_f64();
+    let report = RankerReport::deserialize(model.report()).map_err(|e| Error::Data(e.to_string()))?;
+    let options = EvaluationOptions::default().with(|options| options.bootstrap = 0);
+    let scores = model.evaluate_with(test, &options)?.scores;
+    let held_out = [report.held_out.p1, report.held_out.p3, report.held_out.p5];
+    let outcome = Outcome {
+        name: variant.name.clone(),
+        p: [scores.p1, scores.p3, scores.p5].map(Option::unwrap_or_default),
+        held_out,
+        recall: report.recall,
+        proposals: report.proposals,
+        cost: report.cost,
+        seconds,
+    };
+    Ok((outcome, report))
 }
 
 fn percent(p: &[f64; 3]) -> String {
@@ -166,7 +159,7 @@ mod tests {
             (format!("word{label} noise{} noise{}", i % 7, i % 11), vec![format!("label{label}")])
         }));
         let (data, _) = texts.into_dataset(FeaturizerParams::default()).unwrap();
-        let measured = AblationBench::default().measure((&data, &data), &mut ()).unwrap();
+        let measured = AblationMeasured::new((&data, &data), &mut ()).unwrap();
         // No k: there are too few labels. The default, five C, four lengths and two sources.
         assert_eq!(measured.outcomes.len(), 1 + 5 + 4 + 2);
         assert!(measured.outcomes.iter().all(|outcome| outcome.p[0] > 0.5 && outcome.seconds > 0.0));

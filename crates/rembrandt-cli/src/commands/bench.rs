@@ -3,7 +3,7 @@
 use std::slice;
 
 use rembrandt::Error;
-use rembrandt_bench::ablation::AblationBench;
+use rembrandt_bench::ablation::AblationMeasured;
 use rembrandt_bench::text;
 
 use super::stream::prepared;
@@ -45,7 +45,7 @@ pub fn ablation(args: &AblationArgs) -> anyhow::Result<()> {
     let open = |path, display: &mut Display| source::open(path, &args.read, Limit::new(None), display);
     let (train, test) = (open(&args.train, &mut display)?, open(&args.test, &mut display)?);
     display.clear();
-    let measured = AblationBench::default().measure((&train, &test), &mut display)?;
+    let measured = AblationMeasured::new((&train, &test), &mut display)?;
     show(args.json, || measured.json(), || measured.table())
 }
 
