@@ -36,7 +36,7 @@ pub struct HeldOut {
     pub p5: f64,
 }
 
-/// What a training chose, or was told.
+/// The settings of a training, chosen or given, and how well it ranks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Trial {

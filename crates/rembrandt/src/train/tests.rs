@@ -1,8 +1,11 @@
 //! Promises of training.
 
-use super::{HeadChoice, HeadKind, HeadReport, HeadTrainParams, RankerParams, RankerReport, Trainer, Training};
+use serde_json::json;
+
+use super::{HeadChoice, HeadKind, HeadReport, HeadTrainParams, RankerParams, RankerReport, Trainer, Training, Trial};
 use crate::data::{Dataset, Rows, Shape, Texts};
 use crate::embed::Method;
+use crate::io::checkpoint::Checkpoints;
 use crate::metrics::Propensity;
 use crate::model::{Model, Preprocessing};
 use crate::score::head::{FeatureParams, Head, SampledParams};
@@ -387,11 +390,31 @@ fn a_search_is_no_worse_than_the_default() {
     let best = trials.iter().map(|trial| trial.ndcg).fold(0.0, f64::max);
     let chosen = trials.iter().find(|t| (t.k, t.cost) == (tuned.shape().k, of(&tuned).cost)).unwrap();
     assert!(best >= trials[0].ndcg && chosen.ndcg == best);
-    // What was found is found again without a search.
+    // The same settings give the same model without a search.
     let params: RankerParams = serde_json::from_value(tuned.params().clone()).unwrap();
     assert_eq!(params.tune, None);
     let again = train(params);
     assert_eq!(of(&again).held_out, of(&tuned).held_out);
     let refused = RankerParams::default().with(|p| p.tune = Some(0.0)).check(&data).unwrap_err().to_string();
     assert!(refused.starts_with("tune:"), "{refused}");
+}
+
+#[test]
+fn a_search_that_takes_other_turns_finds_no_wrong_checkpoints() {
+    // Labels with noise, so that settings differ in how well they rank.
+    let data = Dataset::from_rows(&rows(400, |i| mix(i, 9, 4)), D, C).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let checkpoints = Checkpoints::open(&dir.path().join("a"), &json!("any")).unwrap();
+    let train = |params: &RankerParams, checkpoints: Option<&Checkpoints>| {
+        params.fit(&data, Preprocessing::AsIs, &mut Run::default().with_checkpoints(checkpoints)).unwrap()
+    };
+    // Given the C that would be chosen, a search tries no other, and its second turn is another change.
+    let params = RankerParams::default().with(|p| (p.k, p.tune) = (Some(4), Some(3.0)));
+    let cost = trials(&train(&params, None))[0].cost;
+    train(&params.clone().with(|p| p.cost = Some(cost)), Some(&checkpoints));
+    assert_eq!(trials(&train(&params, Some(&checkpoints))), trials(&train(&params, None)));
+}
+
+fn trials(model: &Model) -> Vec<Trial> {
+    serde_json::from_value::<RankerReport>(model.report().clone()).unwrap().trials
 }

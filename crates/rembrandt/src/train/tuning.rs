@@ -20,18 +20,34 @@ const COST_FACTOR: f64 = 1.7;
 
 /// A change of one setting, and about how many times as long a training takes with it.
 struct Change {
-    name: &'static str,
     factor: f64,
+    /// Whether the setting was left open.
+    free: fn(&RankerParams) -> bool,
     make: fn(&Trial) -> Trial,
 }
 
 const CHANGES: [Change; 5] = [
-    Change { name: "cost-up", factor: 1.1, make: |t| Trial { cost: t.cost * COST_FACTOR, ..t.clone() } },
-    Change { name: "cost-down", factor: 1.0, make: |t| Trial { cost: t.cost / COST_FACTOR, ..t.clone() } },
-    Change { name: "k", factor: 1.5, make: |t| Trial { k: 2 * t.k, ..t.clone() } },
-    Change { name: "candidates", factor: 2.0, make: |t| Trial { proposals: twice(t.proposals), ..t.clone() } },
-    Change { name: "shortlist", factor: 2.0, make: |t| Trial { proposals: longer(t.proposals), ..t.clone() } },
+    Change { factor: 1.1, free: |p| p.cost.is_none(), make: |t| Trial { cost: t.cost * COST_FACTOR, ..t.clone() } },
+    Change { factor: 1.0, free: |p| p.cost.is_none(), make: |t| Trial { cost: t.cost / COST_FACTOR, ..t.clone() } },
+    Change { factor: 1.5, free: |p| p.k.is_none(), make: |t| Trial { k: 2 * t.k, ..t.clone() } },
+    Change {
+        factor: 2.0,
+        free: |p| p.proposals.is_none(),
+        make: |t| Trial { proposals: twice(t.proposals), ..t.clone() },
+    },
+    Change {
+        factor: 2.0,
+        free: |p| p.proposals.is_none(),
+        make: |t| Trial { proposals: longer(t.proposals), ..t.clone() },
+    },
 ];
+
+/// Names of checkpoints tell the settings and not the turn: which change is late depends on the clock, so that a search that
+/// goes on after a kill may take other turns.
+fn checkpoint_name(Trial { k, cost, proposals, .. }: &Trial) -> String {
+    let Proposals { by_words, by_embedding, shortlist } = proposals;
+    format!("trial-{k}-{:x}-{by_words}-{by_embedding}-{shortlist}", cost.to_bits())
+}
 
 fn longer(proposals: Proposals) -> Proposals {
     let Proposals { by_words, by_embedding, shortlist } = proposals;
@@ -78,7 +94,7 @@ fn search(
         let (k, cost, proposals, ndcg) = (ranking.model.shape().k, report.cost, report.proposals, ranking.mean_ndcg());
         Ok(Done { trial: Trial { k, cost, proposals, ndcg }, ranking, time: start.elapsed() })
     };
-    let mut best = train(params, "trial-0", run)?;
+    let mut best = train(params, "default", run)?;
     let mut trials = vec![best.trial.clone()];
     let mut since = 0;
     for change in CHANGES.iter().cycle() {
@@ -90,17 +106,12 @@ fn search(
         let next = params.clone().with(|p| {
             (p.k, p.cost, p.proposals) = (Some(wanted.k), Some(wanted.cost), Some(wanted.proposals));
         });
-        let free = match change.name {
-            "k" => params.k.is_none(),
-            "cost-up" | "cost-down" => params.cost.is_none(),
-            _ => params.proposals.is_none(),
-        };
         let known = trials.iter().any(|t| (t.k, t.cost, t.proposals) == (wanted.k, wanted.cost, wanted.proposals));
         let late = began.elapsed() + best.time.mul_f64(change.factor) > budget;
-        if !free || known || late || next.check(data).is_err() {
+        if !(change.free)(params) || known || late || next.check(data).is_err() {
             continue;
         }
-        let done = train(&next, &format!("trial-{}", trials.len()), run)?;
+        let done = train(&next, &checkpoint_name(&wanted), run)?;
         trials.push(done.trial.clone());
         if done.ranking.ranks_better_than(&best.ranking) {
             (best, since) = (done, 0);
