@@ -27,8 +27,6 @@
 //! A label without examples is known by its name alone. A ranker has a view for that: the label becomes one of those that
 //! it proposes and ranks, with nothing to say for it but the words of its name.
 
-use std::collections::HashMap;
-
 use super::{Model, names};
 use crate::linalg::csr::CsrRef;
 use crate::linalg::direct::Cholesky;
@@ -111,20 +109,14 @@ impl Model {
             return wrong("has no examples, and labels that were added from examples come last: add it before these");
         }
         self.check_new_name(name)?;
-        let words = label_words::words(name);
-        let ids: HashMap<&str, usize> = features
-            .iter()
-            .enumerate()
-            .filter(|(_, word)| words.iter().any(|other| other == word))
-            .map(|(id, word)| (word, id))
-            .collect();
-        let common = |word: &str| {
+        // As in training, a word of very many names tells nothing.
+        let names_with = |word: &str| {
             let names = self.label_names().into_iter().flat_map(|names| names.iter());
-            names.filter(|name| name.to_lowercase().contains(word)).count() > label_words::MOST_NAMES
+            names.filter(|name| label_words::words(name).iter().any(|other| other == word)).count()
         };
         let idf = |id: usize| self.contents().preprocessing.idf(id).map_or(1.0, f64::from);
-        let find = |word: &str| match ids.get(word) {
-            Some(id) if !common(word) => (Some(*id), idf(*id)),
+        let find = |word: &str| match features.iter().position(|feature| feature == word) {
+            Some(id) if names_with(word) <= label_words::MOST_NAMES => (Some(id), idf(id)),
             _ => (None, 1.0),
         };
         let found: Vec<(usize, f32)> = label_words::name_features(name, find).collect();
