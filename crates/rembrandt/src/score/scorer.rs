@@ -5,7 +5,7 @@
 //! calibrated(l) = scale·score(l) + shift
 //! ```
 //!
-//! What is calibrated becomes a probability in `model/predict.rs`. Scale and shift are fitted in `train`, before there is a
+//! Calibrated scores become probabilities in `model/predict.rs`. Scale and shift are fitted in `train`, before there is a
 //! model, to the same sums of held-out examples. Labels go through in tiles, so that nothing of the size
 //! examples × labels is written down unless it is asked for. Groups of tiles are handed to threads; where they begin
 //! depends on the number of labels alone, and so do the sums.

@@ -105,7 +105,7 @@ fn section(title: &str) -> String {
     after.split("\n## ").next().unwrap_or_default().to_owned()
 }
 
-/// What stands between single backticks.
+/// Words between single backticks.
 fn quoted(text: &str) -> BTreeSet<String> {
     text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }

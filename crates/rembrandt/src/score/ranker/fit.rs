@@ -73,7 +73,7 @@ pub(crate) struct FittedRanker {
     pub recall: f64,
 }
 
-/// What is known of candidates before there are scorers.
+/// Candidates of all examples, before there are scorers.
 struct Matched {
     proposals: Proposals,
     first: Combination,
@@ -183,7 +183,7 @@ impl RankerFit<'_> {
         (held_out, combination, false)
     }
 
-    /// What names say alone: of labels with examples, as if these had none.
+    /// The combination of names alone, fitted to labels with examples as if these had none.
     fn of_names(&self, held_out: &HeldOutViews, data: RankerData<'_>) -> Combination {
         let mut rows = with_truth(&held_out.rows, &held_out.candidates, data);
         rows.iter_mut().flat_map(|row| &mut row.candidates).for_each(|(views, _)| *views = views.name_alone());

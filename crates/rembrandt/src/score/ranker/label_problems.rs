@@ -18,7 +18,7 @@ const LABELS: usize = 4096;
 /// Tasks that these labels make, at most: each has room for all features.
 const TASKS: usize = 256;
 
-/// What progress is told as.
+/// The stage of the progress.
 pub(super) const STAGE: &str = "ranker";
 
 /// Hard negatives by labels, and held-out examples with their candidates.

@@ -153,7 +153,7 @@ impl Ranker {
         self.combination_for(views).score(views) + self.offset(label)
     }
 
-    /// What makes log-odds of the views of a label.
+    /// The combination for a label with these views.
     pub(crate) fn combination_for(&self, views: &LabelViews) -> &Combination {
         if views.is_of_unseen() { &self.unseen } else { &self.combination }
     }
