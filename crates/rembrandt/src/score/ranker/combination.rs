@@ -37,7 +37,7 @@ const SMALL: f64 = 1e-6;
 /// How much the weights of terms of mean square 1 are held back from leaving the usual ones, in units of examples.
 const RIDGE: f64 = 1.0;
 /// A candidate that is as good as certain adds nothing to the curvature that a step could feel.
-const FLAT: f64 = 1e-6;
+const FLAT: f64 = 1e-4;
 /// Rows of one task.
 const GRAIN: usize = 64;
 
@@ -195,20 +195,25 @@ impl Combination {
 
     /// The most likely functions on some rows. Where no examples vote those of votes are 0.
     pub(crate) fn fit(rows: &[HeldOutRow], loss: Loss, votes: bool) -> Combination {
+        Combination::default().refit(rows, loss, votes)
+    }
+
+    /// The same, sought from here: the objective is convex, so that where it begins matters for the time alone.
+    fn refit(&self, rows: &[HeldOutRow], loss: Loss, votes: bool) -> Combination {
         match votes {
-            true => Combination::fit_terms::<ALL>(rows, loss),
-            false => Combination::fit_terms::<ALL_WITHOUT_VOTES>(rows, loss),
+            true => self.refit_terms::<ALL>(rows, loss),
+            false => self.refit_terms::<ALL_WITHOUT_VOTES>(rows, loss),
         }
     }
 
     /// The same with the first W terms alone, by Newton's method.
-    fn fit_terms<const W: usize>(rows: &[HeldOutRow], loss: Loss) -> Combination {
+    fn refit_terms<const W: usize>(&self, rows: &[HeldOutRow], loss: Loss) -> Combination {
         let problem = Problem::<W>::new(rows, loss);
-        let mut at = problem.usual;
+        let mut at = problem.weights(self);
         let mut state = problem.derivatives(&at);
         for _ in 0..STEPS {
             let step = solve(state.hessian, state.gradient);
-            // The objective is convex, so a short enough step lowers it.
+            // A short enough step lowers the objective.
             let mut length = 1.0;
             let found = loop {
                 let next: [f64; W] = std::array::from_fn(|j| at[j] - length * step[j]);
@@ -236,10 +241,11 @@ impl Combination {
 pub(crate) struct Halves([Combination; 2]);
 
 impl Halves {
-    pub fn fit(rows: &[HeldOutRow], loss: Loss, votes: bool) -> Halves {
+    /// The fits begin at the one to all rows.
+    pub fn fit(rows: &[HeldOutRow], loss: Loss, votes: bool, all: &Combination) -> Halves {
         Halves([0, 1].map(|half| {
             let others: Vec<HeldOutRow> = rows.iter().skip(1 - half).step_by(2).cloned().collect();
-            Combination::fit(&others, loss, votes)
+            all.refit(&others, loss, votes)
         }))
     }
 
@@ -278,9 +284,14 @@ impl<const W: usize> Problem<W> {
         }
         // A term that is always 0 has no part in the fit, whatever its scale.
         problem.scales = squares.map(|sum: f64| if sum > 0.0 { (count / sum).sqrt() } else { 1.0 });
-        let usual = Combination::default();
-        (problem.usual[0], problem.usual[1]) = (usual.constant, usual.curves[0].slopes[0] / problem.scales[1]);
+        problem.usual = problem.weights(&Combination::default());
         problem
+    }
+
+    /// The weights of scaled terms in a combination, wherever that bends.
+    fn weights(&self, combination: &Combination) -> [f64; W] {
+        let slope = |at: usize| combination.curves[at / TERMS].slopes[at % TERMS];
+        std::array::from_fn(|j| j.checked_sub(1).map_or(combination.constant, slope) / self.scales[j])
     }
 
     fn terms(&self, x: &[f32; VIEWS]) -> [f64; W] {
@@ -297,7 +308,7 @@ impl<const W: usize> Problem<W> {
     /// The functions with these weights of scaled terms.
     fn combination(&self, weights: &[f64; W]) -> Combination {
         let mut all = [0.0; ALL];
-        (0..W).for_each(|j| all[j] = weights[j] * self.scales[j]);
+        all.iter_mut().zip(weights.iter().zip(&self.scales)).for_each(|(all, (weight, scale))| *all = weight * scale);
         let slopes = |view: usize| std::array::from_fn(|j| all[1 + view * TERMS + j]);
         let curves = std::array::from_fn(|view| Curve { bends: self.bends[view], slopes: slopes(view) });
         Combination { constant: all[0], curves }
@@ -326,8 +337,8 @@ impl<const W: usize> Problem<W> {
         }
         // Only the lower half was added up.
         (0..W).for_each(|j| (0..j).for_each(|l| all.hessian[l][j] = all.hessian[j][l]));
-        for j in 0..W {
-            let away = weights[j] - self.usual[j];
+        for (j, (weight, usual)) in weights.iter().zip(&self.usual).enumerate() {
+            let away = weight - usual;
             all.value += 0.5 * RIDGE * away * away;
             all.gradient[j] += RIDGE * away;
             all.hessian[j][j] += RIDGE;
@@ -483,11 +494,8 @@ mod tests {
         for loss in [Loss::Independent, Loss::Softmax] {
             let rows = rows(loss == Loss::Softmax);
             let (problem, found) = (Problem::<ALL>::new(&rows, loss), Combination::fit(&rows, loss, true));
-            let weights: [f64; ALL] = std::array::from_fn(|j| {
-                let slope = |at: usize| found.curves[at / TERMS].slopes[at % TERMS];
-                j.checked_sub(1).map_or(found.constant, slope) / problem.scales[j]
-            });
-            let (end, begin) = (problem.derivatives(&weights), problem.derivatives(&problem.usual));
+            let end = problem.derivatives(&problem.weights(&found));
+            let begin = problem.derivatives(&problem.usual);
             assert!(end.gradient.iter().all(|g| g.abs() < 0.05), "{loss:?} {:?}", end.gradient);
             assert!(end.value < 0.9 * begin.value);
         }
@@ -524,10 +532,11 @@ mod tests {
     #[test]
     fn halves_do_not_know_the_rows_they_judge() {
         let original = rows(false);
-        let before = Halves::fit(&original, Loss::Independent, true);
+        let all = Combination::default();
+        let before = Halves::fit(&original, Loss::Independent, true, &all);
         let mut changed = original;
         changed.iter_mut().step_by(2).flat_map(|row| &mut row.candidates).for_each(|(_, hit)| *hit = !*hit);
-        let after = Halves::fit(&changed, Loss::Independent, true);
+        let after = Halves::fit(&changed, Loss::Independent, true, &all);
         assert_eq!(before.of(4), after.of(4));
         assert_ne!(before.of(3), after.of(3));
     }
