@@ -27,7 +27,7 @@ mod tree;
 pub use bench::{AblationArgs, BenchCommand, PredictBenchArgs, ScalingArgs, SolversArgs};
 pub use compare::CompareArgs;
 pub use generate::GenerateArgs;
-pub use model::{AddLabelArgs, ColumnArgs, EvalArgs, ExplainArgs, InputArgs, OutputFormat, PredictArgs};
+pub use model::{AddLabelArgs, ColumnArgs, EvalArgs, ExplainArgs, IdSource, InputArgs, OutputFormat, PredictArgs};
 pub use train::TrainArgs;
 
 /// Label embeddings for classification with very many labels.

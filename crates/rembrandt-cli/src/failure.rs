@@ -64,7 +64,7 @@ fn flag(parameter: &str) -> String {
         "words" => "--word-ngrams".to_owned(),
         "characters" => "--char-ngrams".to_owned(),
         "hashing" => "--hash-bits".to_owned(),
-        "text" | "labels" | "weight" => format!("--{parameter}-column"),
+        "text" | "labels" | "id" | "weight" => format!("--{parameter}-column"),
         "replicates" => "--bootstrap".to_owned(),
         "propensity.a" | "propensity.b" => "--propensity".to_owned(),
         other => format!("--{}", other.replace(['_', '.'], "-")),

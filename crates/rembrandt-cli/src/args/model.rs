@@ -1,6 +1,7 @@
 //! Arguments of the commands that use a model.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::Args;
 use rembrandt::data::formats::{Format, Ids, ReadOptions};
@@ -129,15 +130,34 @@ pub enum OutputFormat {
 const OUTPUT_FORMATS: &[(&str, OutputFormat)] =
     &[("tsv", OutputFormat::Tsv), ("jsonl", OutputFormat::Jsonl), ("xmc", OutputFormat::Xmc)];
 
+/// Where the id of an answer comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum IdSource {
+    /// A column of a table of texts.
+    Column(Selector),
+    /// The number of the example, from 1.
+    Number,
+}
+
+impl FromStr for IdSource {
+    type Err = rembrandt::Error;
+
+    fn from_str(text: &str) -> Result<IdSource, rembrandt::Error> {
+        if text == "#" { Ok(IdSource::Number) } else { text.parse().map(IdSource::Column) }
+    }
+}
+
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  rembrandt predict model.model new.txt --top 3\n  echo 'a chess program' | rembrandt \
-                        predict model.model - --input-format lines --format jsonl"
+                        predict model.model - --input-format lines --format jsonl\n  rembrandt predict model.model articles.csv --id-column number -o \
+                        answers.tsv"
 )]
 pub struct PredictArgs {
     /// Model file
     pub model: PathBuf,
-    /// Examples like those that the model was trained on, with or without labels; - for standard input
+    /// Examples like those that the model was trained on, with or without labels; - for standard input, where each line is
+    /// answered as it comes
     pub input: PathBuf,
     /// Labels per example, at most
     #[arg(long, value_name = "N", default_value_t = 5)]
@@ -149,6 +169,10 @@ pub struct PredictArgs {
     /// label:probability with labels as in the training data
     #[arg(long, value_parser = choice(OUTPUT_FORMATS), default_value = "tsv")]
     pub format: OutputFormat,
+    /// Begin each line with what the example is called: a column of texts, by name or number, or # for the number of the
+    /// example, from 1
+    #[arg(long, value_name = "COLUMN")]
+    pub id_column: Option<IdSource>,
     /// File to write [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
