@@ -65,6 +65,7 @@ fn flag(parameter: &str) -> String {
         "characters" => "--char-ngrams".to_owned(),
         "hashing" => "--hash-bits".to_owned(),
         "text" | "labels" | "id" | "weight" => format!("--{parameter}-column"),
+        "ranks" => "--at".to_owned(),
         "replicates" => "--bootstrap".to_owned(),
         "propensity.a" | "propensity.b" => "--propensity".to_owned(),
         other => format!("--{}", other.replace(['_', '.'], "-")),
