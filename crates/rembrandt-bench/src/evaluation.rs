@@ -194,7 +194,7 @@ impl Page<'_> {
         let points: Vec<(f64, f64, u64)> =
             bins.iter().map(|bin| (bin.probability, bin.frequency, bin.examples)).collect();
         format!(
-            "<section class=\"plots\"><figure><figcaption><strong>Reliability.</strong> How often the best label is right, by \
+            "<section class=\"plots\" style=\"max-width: 640px\"><figure><figcaption><strong>Reliability.</strong> How often the best label is right, by \
              its probability. On the dashed line probabilities are what they say; larger points stand for more \
              examples.</figcaption>{}</figure></section>\n",
             reliability(&points)

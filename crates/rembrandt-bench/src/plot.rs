@@ -181,7 +181,7 @@ pub fn curves(curves: &[Curve], x_title: &str, y_title: &str) -> String {
 /// probabilities lie on the diagonal.
 pub fn reliability(points: &[(f64, f64, u64)]) -> String {
     let (mut svg, [left, right, top, bottom]) = begin();
-    let share = |ends| Axis::linear([0.0, 1.0].into_iter(), 0.02, ends);
+    let share = |ends| Axis::linear([0.0, 1.0].into_iter(), 0.0, ends);
     let (x, y) = (share([left, right]), share([bottom, top]));
     frame(&mut svg, &x, |v| format!("{v:.1}"), "probability", &y, &|v| format!("{v:.1}"), "share that is right");
     let line = |svg: &mut String, class: &str, points: &[(f64, f64)]| {

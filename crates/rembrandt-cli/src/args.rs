@@ -160,6 +160,11 @@ impl ReadArgs {
         })
     }
 
+    /// The options for more examples of the same kind: their features and labels have names already.
+    pub fn options_of_ids(&self) -> ReadOptions {
+        self.options().with(|options| (options.label_names, options.feature_names) = (None, None))
+    }
+
     /// The first option that was given: a cache file needs none of them.
     pub fn given(&self) -> Option<&'static str> {
         let given = [

@@ -69,6 +69,11 @@ impl Texts {
         Ok(Texts { batches, path: path.to_owned() })
     }
 
+    /// Adds the texts of another file after these.
+    pub fn extend(&mut self, more: Texts) {
+        self.batches.extend(more.batches);
+    }
+
     /// Number of texts.
     pub fn len(&self) -> usize {
         self.batches.iter().map(Records::len).sum()

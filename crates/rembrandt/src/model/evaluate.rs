@@ -101,6 +101,20 @@ pub(super) struct LabelFacts {
 }
 
 impl Evaluation {
+    /// Adds the evaluation of another model of the same labels on other examples.
+    pub(crate) fn merge(&mut self, other: Evaluation) {
+        self.evaluator.merge(other.evaluator);
+        (self.scores, self.intervals) = (self.evaluator.scores(), self.evaluator.intervals());
+        self.examples += other.examples;
+        self.seconds = self.seconds.zip(other.seconds).map(|(a, b)| a + b);
+    }
+
+    /// The same with other numbers of training examples of the labels.
+    pub(crate) fn counted(mut self, counts: Vec<u64>) -> Evaluation {
+        self.about.counts = counts;
+        self
+    }
+
     /// Examples predicted in a second.
     pub fn rows_per_second(&self) -> Option<f64> {
         self.seconds.map(|seconds| self.examples as f64 / seconds.max(f64::MIN_POSITIVE))
@@ -253,6 +267,22 @@ impl Model {
             let rows = first..data.shape().n.min(first + BATCH);
             let x = self.prepare(x.view().range(rows.clone()))?;
             running.add(x.view(), y.view().range(rows), first as u64)?;
+        }
+        running.finish()
+    }
+
+    /// The same for examples that are prepared already, of which the first is number `first` of all in an evaluation.
+    pub(crate) fn evaluate_prepared(
+        &self,
+        data: &Dataset,
+        options: &EvaluationOptions,
+        first: u64,
+    ) -> Result<Evaluation> {
+        let (x, y) = (data.features()?, data.labels()?);
+        let mut running = RunningEvaluation::new(self, options)?;
+        for start in (0..data.shape().n).step_by(BATCH) {
+            let rows = start..data.shape().n.min(start + BATCH);
+            running.add(x.view().range(rows.clone()), y.view().range(rows), first + start as u64)?;
         }
         running.finish()
     }

@@ -70,11 +70,11 @@ proptest! {
         let bootstrap = Bootstrap { macro_f1: true, replicates: 16, seed, ..Bootstrap::default() };
         let evaluated = evaluate(evaluator(Some(bootstrap)), &cases);
         // A label that the model does not have can be one mistake more than it has labels.
-        let most = |key| if key == "hamming" { f64::from(C + 1) / f64::from(C) } else { 1.0 } + 1e-12;
-        for (key, score) in evaluated.scores().entries() {
+        let most = |key: &str| if key == "hamming" { f64::from(C + 1) / f64::from(C) } else { 1.0 } + 1e-12;
+        let scores = evaluated.scores();
+        for (key, score) in scores.entries() {
             prop_assert!(score.is_none_or(|score| (-1e-12..=most(key)).contains(&score)), "{}: {:?}", key, score);
         }
-        let scores = evaluated.scores();
         for (key, interval) in evaluated.intervals().unwrap().entries() {
             let fine = interval.is_none_or(|i| -1e-12 <= i.low && i.low <= i.high && i.high <= most(key));
             prop_assert!(fine, "{}: {:?}", key, interval);
