@@ -34,6 +34,8 @@ pub struct Display {
     done: u64,
     /// All there was to do at the last call.
     total: Option<u64>,
+    /// The stage and the fraction of the last line: a log does not go back.
+    said: (&'static str, f64),
 }
 
 enum Presentation {
@@ -53,7 +55,7 @@ impl Display {
             false => Presentation::Lines,
         };
         let now = Instant::now();
-        Display { kind, stage: "", started: now, began: now, last_line: None, done: 0, total: None }
+        Display { kind, stage: "", started: now, began: now, last_line: None, done: 0, total: None, said: ("", 0.0) }
     }
 
     /// A computation whose progress is shown.
@@ -111,7 +113,14 @@ impl Display {
             Presentation::Lines => {
                 if due(self.started.elapsed(), self.last_line.map(|last| last.elapsed())) {
                     self.last_line = Some(Instant::now());
-                    say(&line(stage, unit, done, total, self.began.elapsed()));
+                    let fraction = total.filter(|t| *t > 0).map(|t| (done as f64 / t as f64).min(1.0));
+                    let went_back = fraction.is_some_and(|f| f < self.said.1) && self.said.0 != "reading";
+                    // Another computation has begun, of which only its stage is told until it is as far.
+                    let total = total.filter(|_| !went_back);
+                    if !went_back || stage != self.said.0 {
+                        say(&line(stage, unit, done, total, self.began.elapsed()));
+                    }
+                    self.said = (stage, fraction.filter(|_| !went_back).unwrap_or(self.said.1));
                 }
             }
         }
@@ -132,13 +141,13 @@ impl Watcher for Display {
                     bar.reset();
                     bar.set_style(waiting_style());
                 }
-                bar.set_message(format!("{text} for {}", HumanDuration(elapsed)));
+                bar.set_message(format!("{text}{}", lasting(elapsed)));
                 bar.tick();
             }
             Presentation::Lines => {
                 if self.last_line.is_none_or(|last| last.elapsed() >= BETWEEN_WAITS) {
                     self.last_line = Some(Instant::now());
-                    say(&format!("{text} for {}", HumanDuration(elapsed)));
+                    say(&format!("{text}{}", lasting(elapsed)));
                 }
             }
         }
@@ -152,6 +161,11 @@ impl Watcher for Display {
     fn clear(&mut self) {
         Display::clear(self);
     }
+}
+
+/// ` for 5 seconds`; nothing while there is no second to speak of.
+fn lasting(elapsed: Duration) -> String {
+    if elapsed.as_secs() == 0 { String::new() } else { format!(" for {}", HumanDuration(elapsed)) }
 }
 
 /// Whether a log is to get a line, so long after the start and after the line before.

@@ -48,6 +48,8 @@ pub struct Run<'a> {
     /// The names of checkpoints begin with it.
     scope: String,
     clock: Clock,
+    notes: Vec<String>,
+    end: Option<Instant>,
 }
 
 /// Seconds of the stages so far.
@@ -79,6 +81,16 @@ impl<'a> Run<'a> {
         &self.clock.seconds
     }
 
+    /// Takes the sentences for the user about what was decided or noticed without being asked.
+    pub fn take_notes(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.notes)
+    }
+
+    /// Adds such a sentence.
+    pub(crate) fn note(&mut self, sentence: String) {
+        self.notes.push(sentence);
+    }
+
     /// Ends a stage: the time since the last one was its own. One that comes again adds to its time.
     pub(crate) fn end_stage(&mut self, name: &'static str) {
         let seconds = self.clock.last.elapsed().as_secs_f64();
@@ -87,6 +99,16 @@ impl<'a> Run<'a> {
             None => self.clock.seconds.push((name, seconds)),
         }
         self.clock.last = Instant::now();
+    }
+
+    /// Ends what runs after this moment with [`Error::Cancelled`].
+    pub(crate) fn end_at(&mut self, end: Option<Instant>) {
+        self.end = end;
+    }
+
+    /// Whether that moment is over.
+    pub(crate) fn is_over(&self) -> bool {
+        self.end.is_some_and(|end| Instant::now() > end)
     }
 
     /// Begins a computation of `total` units: for whoever does the work.
@@ -109,7 +131,7 @@ impl<'a> Run<'a> {
 
     fn tell(&mut self, progress: Progress) -> Result<()> {
         let go_on = self.watch.as_mut().is_none_or(|watch| watch(&progress));
-        if go_on { Ok(()) } else { Err(Error::Cancelled) }
+        if go_on && !self.is_over() { Ok(()) } else { Err(Error::Cancelled) }
     }
 }
 

@@ -18,6 +18,9 @@ use super::store::ResultStore;
 use super::{length, number};
 use crate::watch::Watcher;
 
+/// A method that is about to end when its time is over is waited for.
+const TOLERANCE: f64 = 1.2;
+
 /// How often a process is looked at.
 const GLANCE: Duration = Duration::from_millis(20);
 
@@ -110,7 +113,7 @@ impl Bench<'_> {
             if let Some(status) = child.0.try_wait().map_err(Error::io(path))? {
                 break status;
             }
-            if began.elapsed() > self.plan.of.budget {
+            if began.elapsed() > self.plan.of.budget.mul_f64(TOLERANCE) {
                 return Ok(End::TooLate);
             }
             watcher.wait(what, place, began.elapsed());

@@ -54,7 +54,7 @@ fn name_in(model: &Model, path: &Path, args: &AddLabelArgs) -> rembrandt::Result
     let mut names = BTreeSet::new();
     let run = &mut Run::default();
     if let Preprocessing::Text(_) = model.preprocessing() {
-        read_records(path, &args.input_args.records(), run, &mut |records| {
+        read_records(path, &args.input_args.records(model.records()).unwrap_or_else(|| model.records()), run, &mut |records| {
             (0..records.len()).for_each(|i| names.extend(records.labels(i).map(str::to_owned)));
             Ok(())
         })?;

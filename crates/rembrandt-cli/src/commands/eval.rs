@@ -3,7 +3,7 @@
 use rembrandt::model::{EvaluationOptions, Model};
 use serde_json::{Value, json};
 
-use super::stream::options;
+use super::stream::{noting, options};
 use crate::args::EvalArgs;
 use crate::memory;
 use crate::output::{print, print_json};
@@ -18,9 +18,8 @@ pub fn run(args: &EvalArgs) -> anyhow::Result<()> {
         options.exact = args.exact;
     });
     let mut display = Display::new(args.quiet);
-    let evaluated = model.evaluate_file(&args.test, &options(&model, &args.input_args)?, &how, &mut display.run());
-    display.clear();
-    let evaluation = evaluated?;
+    let input = options(&model, &args.input_args)?;
+    let evaluation = noting(&mut display, |run| model.evaluate_file(&args.test, &input, &how, run))?;
     if !args.json {
         return print(&evaluation.to_string());
     }

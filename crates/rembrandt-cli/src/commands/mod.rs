@@ -17,6 +17,11 @@ mod train;
 
 use crate::args::{Arguments, BenchCommand, Command};
 
+/// Threads that there are at most.
+fn most_threads() -> usize {
+    8 * std::thread::available_parallelism().map_or(8, usize::from)
+}
+
 /// Runs what was asked for.
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     if arguments.end_with_stdin {
@@ -46,6 +51,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     };
     match arguments.threads {
         None => work(),
-        Some(n) => rayon::ThreadPoolBuilder::new().num_threads(n.into()).build()?.install(work),
+        // More threads than that only wait for each other; the result would be the same.
+        Some(n) => rayon::ThreadPoolBuilder::new().num_threads(usize::from(n).min(most_threads())).build()?.install(work),
     }
 }

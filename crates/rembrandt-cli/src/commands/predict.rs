@@ -1,16 +1,17 @@
 //! `rembrandt predict`: the most probable labels of examples, as they come.
 
 use std::fmt::Write as _;
-use std::fs;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 
+use rembrandt::data::formats::read_names;
 use rembrandt::model::{Model, PredictOptions, Predictions, check_target, write_file};
 use rembrandt::{Error, Result};
 use serde_json::json;
 
 use super::stream::stream;
 use crate::args::{OutputFormat, PredictArgs};
+use crate::output::visible;
 use crate::progress::Display;
 use crate::source;
 
@@ -30,9 +31,11 @@ pub fn run(args: &PredictArgs) -> anyhow::Result<()> {
         (options.threshold, options.labels, options.exact) = (args.threshold, labels, args.exact);
     }))?;
     let mut display = Display::new(args.quiet);
+    let terminal = output.is_none() && io::stdout().is_terminal();
     let mut work = |out: &mut dyn Write, name: &Path| -> Result<()> {
         stream(&model, &args.input, &args.input_args, &mut display, |batch| {
             let text = lines(&model, args.format, &batch.predict(&predictor)?);
+            let text = if terminal { visible(&text) } else { text };
             out.write_all(text.as_bytes()).map_err(Error::io(name))
         })?;
         out.flush().map_err(Error::io(name))
@@ -56,9 +59,9 @@ fn to_standard_output(work: impl FnOnce(&mut dyn Write, &Path) -> Result<()>) ->
 
 /// The labels to choose from, by name or id.
 fn read_labels(model: &Model, path: &Path) -> Result<Vec<u32>> {
-    let text = fs::read_to_string(path).map_err(Error::io(path))?;
+    let names = read_names(path)?;
     let mut labels = Vec::new();
-    for (i, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+    for (i, line) in names.iter().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let label = model.find_label(line.trim()).map_err(|e| Error::line(path, i as u64 + 1, reason(&e)))?;
         labels.push(label);
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rembrandt::linalg::csr::Csr;
 use rembrandt::model::{Batch, InputOptions, Model, Preprocessing};
-use rembrandt::{Error, Result};
+use rembrandt::{Error, Result, Run};
 
 use crate::args::InputArgs;
 use crate::progress::Display;
@@ -17,12 +17,25 @@ pub fn stream(
     display: &mut Display,
     take: impl FnMut(&Batch<'_>) -> Result<()>,
 ) -> Result<u64> {
-    model.read(path, &options(model, args)?, &mut display.run(), take)
+    let options = options(model, args)?;
+    noting(display, |run| model.read(path, &options, run, take))
 }
 
 /// All examples of a file, ready for the projection, and their labels.
 pub fn prepared(model: &Model, path: &Path, args: &InputArgs, display: &mut Display) -> Result<(Csr, Csr)> {
-    model.read_prepared(path, &options(model, args)?, &mut display.run())
+    let options = options(model, args)?;
+    noting(display, |run| model.read_prepared(path, &options, run))
+}
+
+/// Does work whose progress is shown, and then says what it noticed.
+pub fn noting<T>(display: &mut Display, work: impl FnOnce(&mut Run<'_>) -> Result<T>) -> Result<T> {
+    let mut run = display.run();
+    let result = work(&mut run);
+    let notes = run.take_notes();
+    drop(run);
+    display.clear();
+    notes.iter().for_each(|note| display.note(note));
+    result
 }
 
 /// How examples for a model are read.
@@ -32,5 +45,5 @@ pub fn options(model: &Model, args: &InputArgs) -> Result<InputOptions> {
         let reason = "is for texts, and the model was trained on sparse rows: leave it out";
         return Err(Error::parameter(name, reason));
     }
-    Ok(InputOptions::default().with(|options| (options.rows, options.records) = (args.rows(), args.records())))
+    Ok(InputOptions::default().with(|options| (options.rows, options.records) = (args.rows(), args.records(model.records()))))
 }

@@ -9,8 +9,7 @@ use std::time::Instant;
 
 use bytesize::ByteSize;
 use rembrandt::Error;
-use rembrandt::data::records::RecordFormat;
-use rembrandt::data::{Dataset, Texts};
+use rembrandt::data::Dataset;
 use rembrandt::model::Preprocessing;
 use rembrandt::train::{Prepared, Training, TrainingData};
 use serde_json::json;
@@ -25,7 +24,7 @@ use crate::source;
 
 pub fn run(args: &TrainArgs) -> anyhow::Result<()> {
     let began = Instant::now();
-    source::check_outputs(std::slice::from_ref(&args.output), &args.train, &args.read)?;
+    source::check_outputs(std::slice::from_ref(&args.output), &args.train, &args.data.read)?;
     source::check_apart(&args.output, &args.head.label_weights)?;
     args.check()?;
     let limit = Limit::new(args.max_memory);
@@ -73,9 +72,10 @@ fn train(
     let resume = Resume::open(args.resume, &args.output, ("train", data, json!(training)), display)?;
     let mut watch = display.run().with_checkpoints(resume.checkpoints());
     let trained = training.fit(data, preprocessing, &mut watch);
-    let seconds = watch.seconds().to_vec();
+    let (seconds, notes) = (watch.seconds().to_vec(), watch.take_notes());
     drop(watch);
     display.clear();
+    notes.iter().for_each(|note| display.note(note));
     let (model, resume) = resume.check(trained, display)?;
     let told = report::told(&training, &model)?;
     let model = if args.compact { model.compact() } else { model };
@@ -86,14 +86,12 @@ fn train(
 
 /// Reads the data as the options ask for, and says what was done to them.
 fn open(args: &TrainArgs, limit: Option<Limit>, display: &mut Display) -> rembrandt::Result<(Dataset, Preprocessing)> {
-    let options = args.features.options();
-    if args.text {
-        let records = args.columns.options(RecordFormat::Auto);
-        let texts = Texts::read_with(&args.train, &records, &mut display.run())?;
-        let (data, featurizer) = texts.into_dataset(options.featurizer)?;
+    let options = args.data.features.options();
+    if source::is_text(&args.train, &args.data, display)? {
+        let (data, featurizer) = source::texts(&args.train, &args.data, display)?.into_dataset(options.featurizer)?;
         return Ok((data, Preprocessing::Text(Arc::new(featurizer))));
     }
-    let data = source::open(&args.train, &args.read, limit, display)?;
+    let data = source::rows(&args.train, &args.data.read, limit, display)?;
     let (prepared, preprocessing) = data.prepare(&options)?;
     Ok(match prepared {
         Prepared::Owned(other) => (*other, preprocessing),

@@ -19,6 +19,7 @@ use super::chunk::{CHUNK_ENTRIES, CHUNK_ROWS, Chunk, ChunkBuilder, Half};
 use super::names::Names;
 use super::{Rows, Shape, Side};
 use crate::io::mmap;
+use crate::linalg::csr::CsrRef;
 use crate::{Error, Result};
 
 #[cfg(target_endian = "big")]
@@ -96,6 +97,11 @@ impl<W: Write> CacheWriter<W> {
     /// Adds examples after those before.
     pub fn push(&mut self, rows: &Rows) -> Result<()> {
         self.builder.push(rows, |block| self.file.chunk(&block))
+    }
+
+    /// Adds the rows of two matrices, with their weights unless all are 1.
+    pub(super) fn push_csr(&mut self, x: CsrRef<'_>, y: CsrRef<'_>, weights: Option<&[f32]>) -> Result<()> {
+        self.builder.push_csr(x, y, weights, |block| self.file.chunk(&block))
     }
 
     /// Adds examples whose chunks have been built already.
@@ -263,7 +269,8 @@ impl Cache {
             Ok(map) => Ok(map),
             Err(e) => Err(Error::io(path)(e)),
         };
-        let truncated = || refuse("the file is truncated: its end mark is missing; convert the data again");
+        let truncated =
+            || refuse("its end mark is missing: the file was cut short, or something was appended; convert the data again");
         if bytes < ALIGN + TRAILER {
             return Err(truncated());
         }
@@ -300,7 +307,33 @@ impl Cache {
             Some(most) if bytes > most => None,
             _ => mmap::map(&file, 0, bytes as usize).ok(),
         };
-        Ok(Cache { path: path.to_owned(), file, bytes, footer, whole, checked })
+        let cache = Cache { path: path.to_owned(), file, bytes, footer, whole, checked };
+        cache.compare()?;
+        Ok(cache)
+    }
+
+    /// Compares what the footer says of all chunks with what the beginning of each says of itself.
+    fn compare(&self) -> Result<()> {
+        let (mut n, mut nnz, mut weighted) = (0, [0, 0], false);
+        for (i, part) in self.footer.chunks.iter().enumerate() {
+            let window = self.window(*part)?;
+            let chunk = self.parse(i, window.bytes())?;
+            n += chunk.rows();
+            for (sum, side) in nnz.iter_mut().zip([Side::X, Side::Y]) {
+                *sum += chunk.side(side).rows.ids.len() as u64;
+            }
+            weighted |= chunk.weights.is_some();
+        }
+        let Footer { shape, x_nnz, y_nnz, .. } = self.footer;
+        match (n, nnz, weighted) == (shape.n, [x_nnz, y_nnz], self.footer.weighted) {
+            true => Ok(()),
+            false => Err(self.corrupted("its footer, which says other numbers than its chunks,")),
+        }
+    }
+
+    fn parse<'b>(&self, i: usize, bytes: &'b [u8]) -> Result<Chunk<'b>> {
+        let words: &[u32] = bytemuck::try_cast_slice(bytes).map_err(|_| self.corrupted(&format!("chunk {i}")))?;
+        Chunk::parse(words).map_err(|reason| self.corrupted(&format!("chunk {i} ({reason})")))
     }
 
     pub fn shape(&self) -> Shape {
@@ -362,9 +395,7 @@ impl Cache {
         }
         let part = self.footer.chunks[i];
         let window = self.window(part)?;
-        let words: &[u32] =
-            bytemuck::try_cast_slice(window.bytes()).map_err(|_| self.corrupted(&format!("chunk {i}")))?;
-        let chunk = Chunk::parse(words).map_err(|reason| self.corrupted(&format!("chunk {i} ({reason})")))?;
+        let chunk = self.parse(i, window.bytes())?;
         if !self.checked[i].load(Ordering::Relaxed) {
             if xxh3_64(window.bytes()) != part.checksum {
                 return Err(self.corrupted(&format!("chunk {i} (its checksum)")));

@@ -1,8 +1,10 @@
 //! Files that appear whole or not at all: written beside the target, then renamed onto it.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use tempfile::NamedTempFile;
@@ -15,12 +17,32 @@ const UNIQUE: usize = 6;
 /// A temporary file this old that nobody has written to since belongs to a process that was killed.
 const STALE: Duration = Duration::from_secs(60);
 
+/// Temporary files of this process that have not been given their names.
+static UNFINISHED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+fn unfinished() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Removes the temporary files of all that is being written: for a process that is about to end.
+pub fn remove_unfinished() {
+    for path in std::mem::take(&mut *unfinished()) {
+        // One that was finished or given up in between is gone already.
+        let _ = fs::remove_file(path);
+    }
+}
+
 /// A temporary file beside `path`. It is removed when it is dropped without [`persist`].
 pub(crate) fn temporary(path: &Path) -> Result<NamedTempFile> {
     refuse_special(path)?;
     let (dir, prefix) = split(path)?;
     remove_stale(&dir, &prefix);
-    create(&dir, &prefix).map_err(Error::io(path))
+    let file = create(&dir, &prefix).map_err(Error::io(path))?;
+    let mut unfinished = unfinished();
+    // Those that were given up were removed as they were dropped.
+    unfinished.retain(|other| other.exists());
+    unfinished.insert(file.path().to_owned());
+    Ok(file)
 }
 
 /// Brings the file to the disk and gives it its name.
@@ -37,7 +59,9 @@ fn rename(file: NamedTempFile, path: &Path) -> Result<()> {
     if let Ok(old) = fs::metadata(path) {
         file.as_file().set_permissions(old.permissions()).map_err(Error::io(path))?;
     }
+    let temporary = file.path().to_owned();
     file.persist(path).map_err(|e| Error::io(path)(e.error))?;
+    unfinished().remove(&temporary);
     Ok(())
 }
 

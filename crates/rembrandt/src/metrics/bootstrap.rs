@@ -49,9 +49,16 @@ impl Bootstrap {
             let reason = format!("{} are too few for an interval, ask for {MIN_REPLICATES} or more", self.replicates);
             return Err(Error::parameter("replicates", reason));
         }
+        if self.replicates > MOST_REPLICATES {
+            let reason = format!("{} are more than {MOST_REPLICATES}, which tell as much", self.replicates);
+            return Err(Error::parameter("replicates", reason));
+        }
         Ok(())
     }
 }
+
+/// All of them are kept in memory.
+const MOST_REPLICATES: usize = 10_000;
 
 /// The source of the weights.
 #[derive(Clone, Debug)]

@@ -41,6 +41,7 @@ use serde_json::Value;
 use super::container::FileKind;
 use super::contents::{Contents, Preprocessing};
 use crate::data::featurizer::FeaturizerParams;
+use crate::data::records::RecordOptions;
 use crate::linalg::table::NumberFormat;
 use crate::score::head::{Calibration, Head};
 use crate::score::ranker::one_vs_rest_weights::OneVsRestWeights;
@@ -77,7 +78,12 @@ pub(super) enum HeadDescription {
 pub(super) enum PreprocessingDescription {
     AsIs,
     Sparse { tfidf: bool, l2: bool },
-    Text { params: FeaturizerParams, texts: u64 },
+    Text {
+        params: FeaturizerParams,
+        texts: u64,
+        #[serde(default, skip_serializing_if = "RecordOptions::are_usual")]
+        records: RecordOptions,
+    },
 }
 
 /// The tensors of a packed matrix.
@@ -159,7 +165,8 @@ impl Description {
                 PreprocessingDescription::Sparse { tfidf: transform.tfidf.is_some(), l2: transform.l2 }
             }
             Preprocessing::Text(featurizer) => {
-                PreprocessingDescription::Text { params: featurizer.params().clone(), texts: featurizer.texts() }
+                let (params, records) = (featurizer.params().clone(), featurizer.records());
+                PreprocessingDescription::Text { params, texts: featurizer.texts(), records }
             }
         };
         let ranker = |r: &Ranker| RankerDescription {

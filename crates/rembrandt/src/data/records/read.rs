@@ -1,6 +1,5 @@
 //! Reads a stream and hands on its records in order.
 
-use std::io::{self, Cursor, Read};
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
@@ -8,7 +7,7 @@ use rayon::prelude::*;
 
 use super::layout::{self, Layout};
 use super::lines::{self, Keys, LineSyntax, ParsedRecords};
-use super::quoted::{self, Quoted, RecordStop};
+use super::quoted::{BadQuote, Splitter};
 use super::{RecordFormat, RecordOptions, RecordSink, RecordSummary, Records};
 use crate::data::formats::source::{Blocks, Packing, Sizes, Source, Stop};
 use crate::data::formats::{lines_of, text_of};
@@ -69,7 +68,7 @@ pub(super) fn read(
     }
     let top = Top::of(&first);
     let format = match options.format {
-        RecordFormat::Auto => layout::detect(top.line),
+        RecordFormat::Auto => layout::detect(top.line, options.delimiter),
         chosen => chosen,
     };
     let summary = RecordSummary { records: 0, labelled: 0, format };
@@ -92,8 +91,8 @@ pub(super) fn read(
             read_lines(blocks, &syntax, lines, file, &mut watch, &mut collector)?;
         }
         RecordFormat::Csv | RecordFormat::Auto => {
-            let stream = Joined { block: Cursor::new(first), blocks };
-            read_quoted(stream, options, file, &mut watch, &mut collector)?;
+            let blocks = std::iter::once(Ok(first)).chain(blocks);
+            read_quoted(blocks, options, file, &mut watch, &mut collector)?;
         }
     }
     match collector.summary.records {
@@ -175,45 +174,48 @@ fn read_lines(
 }
 
 fn read_quoted(
-    stream: impl Read,
+    blocks: impl Iterator<Item = Result<Vec<u8>, Stop>>,
     options: &RecordOptions,
     file: FileContext<'_>,
     watch: &mut dyn FnMut() -> Result<()>,
     collector: &mut RecordCounter<'_, '_>,
 ) -> Result<()> {
-    let mut quoted = Quoted::new(stream, file.sizes.longest_line);
-    loop {
-        let records = quoted.batch(options, file.sizes.block).map_err(|stop| match stop {
-            RecordStop::Line(line, reason) => Error::line(file.path, line, reason),
-            RecordStop::Broken(lines, error) => file.stopped(Stop::Broken(error), lines),
-        })?;
-        if records.is_empty() && quoted.at_end() {
-            return Ok(());
+    let mut splitter = Splitter::new(options.delimiter.unwrap_or(','), file.sizes.longest_line);
+    let bad_quote = |BadQuote { line, reason }| Error::line(file.path, line, reason);
+    let (mut layout, mut number, mut blanks) = (None::<Layout>, 0, 0);
+    for block in blocks {
+        let block = block.map_err(|stop| file.stopped(stop, number))?;
+        let (text, junk) = text_of(&block);
+        let mut records = Records::new();
+        for line in lines_of(text) {
+            number += 1;
+            if !splitter.is_open() && line.is_empty() {
+                match &layout {
+                    Some(layout) => layout.push_blank(&mut records),
+                    None => blanks += 1,
+                }
+                continue;
+            }
+            if !splitter.take(line, number).map_err(bad_quote)? {
+                continue;
+            }
+            let (fields, fault) = (splitter.fields(), |reason| Error::line(file.path, splitter.began(), reason));
+            if let Some(layout) = &layout {
+                layout.push(&fields, &mut records).map_err(fault)?;
+                continue;
+            }
+            let found = Layout::new(options, &fields).map_err(fault)?;
+            if !options.has_header() {
+                (0..blanks).for_each(|_| found.push_blank(&mut records));
+                found.push(&fields, &mut records).map_err(fault)?;
+            }
+            layout = Some(found);
+        }
+        if let Some(reason) = junk {
+            return Err(Error::line(file.path, number + 1, reason));
         }
         collector.take(records)?;
         watch()?;
     }
-}
-
-/// Blocks as one stream again.
-struct Joined<B> {
-    block: Cursor<Vec<u8>>,
-    blocks: B,
-}
-
-impl<B: Iterator<Item = Result<Vec<u8>, Stop>>> Read for Joined<B> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        loop {
-            let read = self.block.read(buffer)?;
-            if read > 0 || buffer.is_empty() {
-                return Ok(read);
-            }
-            match self.blocks.next() {
-                Some(Ok(block)) => self.block = Cursor::new(block),
-                Some(Err(Stop::Broken(error))) => return Err(error),
-                Some(Err(Stop::LongLine)) => return Err(io::Error::other(quoted::TooLong)),
-                None => return Ok(0),
-            }
-        }
-    }
+    if splitter.is_open() { Err(bad_quote(splitter.unclosed())) } else { Ok(()) }
 }
