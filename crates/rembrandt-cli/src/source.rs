@@ -19,7 +19,9 @@ pub fn is_text(path: &Path, args: &DataArgs, display: &Display) -> Result<bool> 
     let said = args.are_texts()?;
     if path.as_os_str() != "-" && Dataset::is_cache(path) {
         return match said {
-            Some(true) => Err(Error::file(path, "is a cache file, which holds sparse rows and no texts: leave out --text")),
+            Some(true) => {
+                Err(Error::file(path, "is a cache file, which holds sparse rows and no texts: leave out --text"))
+            }
             _ => Ok(false),
         };
     }
@@ -35,8 +37,8 @@ pub fn is_text(path: &Path, args: &DataArgs, display: &Display) -> Result<bool> 
         Recognised::Unclear(why) => Err(Error::file(
             path,
             format!(
-                "{why}: say which, by --input-format svmlight for sparse rows, or --text, and --text-column where there is \
-                 none called {TEXT_COLUMN}, for texts"
+                "{why}: choose --input-format svmlight for sparse rows or, for texts, --text with --text-column and \
+                 --labels-column"
             ),
         )),
     }
@@ -53,7 +55,7 @@ pub fn texts(path: &Path, args: &DataArgs, display: &mut Display) -> Result<Text
 /// Opens a cache file, or reads sparse rows or texts into memory.
 pub fn open(path: &Path, args: &DataArgs, limit: Option<Limit>, display: &mut Display) -> Result<Dataset> {
     match is_text(path, args, display)? {
-        true => texts(path, args, display)?.into_words(args.features.options().featurizer),
+        true => texts(path, args, display)?.into_words(args.features.options()?.featurizer),
         false => rows(path, &args.read, limit, display),
     }
 }

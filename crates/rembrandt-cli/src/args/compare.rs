@@ -26,7 +26,7 @@ pub struct CompareArgs {
     /// Dimension of the embeddings; cut to what the data allow, unless they are texts [default: chosen by each]
     #[arg(short, value_parser = parse_k)]
     pub k: Option<usize>,
-    /// Time for the training of each method; what takes longer is given up
+    /// Time for the training of each method; what takes more than a fifth longer is given up
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "10m")]
     pub budget: Duration,
     /// Write a page with table and plots that needs no other file

@@ -1,7 +1,7 @@
 //! Arguments about data: texts or sparse rows, and how either is written.
 
 use clap::Args;
-use rembrandt::data::featurizer::{FeaturizerParams, Hashing, NGrams, Weighting};
+use rembrandt::data::featurizer::{FeaturizerParams, Hashing, Language, NGrams, Weighting, stop_words};
 use rembrandt::data::records::RecordOptions;
 use rembrandt::train::FeatureOptions;
 use rembrandt::{Error, Result};
@@ -88,6 +88,15 @@ pub struct FeatureArgs {
     /// Keep capital letters apart from small ones
     #[arg(long)]
     keep_case: bool,
+    /// Drop the words that say nothing in a language, by its code of two letters such as en
+    #[arg(long, value_name = "LANGUAGE")]
+    stop_words: Option<String>,
+    /// Bring words to their stems, in a language such as en: connected and connections become connect
+    #[arg(long, value_name = "LANGUAGE")]
+    stem: Option<Language>,
+    /// Take letters without their accents
+    #[arg(long)]
+    fold: bool,
     /// Multiply sparse features by their inverse document frequency (tf-idf)
     #[arg(long)]
     pub tfidf: bool,
@@ -110,6 +119,9 @@ impl FeatureArgs {
             ("weighting", self.weighting.is_some()),
             ("sublinear", self.sublinear),
             ("keep_case", self.keep_case),
+            ("stop_words", self.stop_words.is_some()),
+            ("stem", self.stem.is_some()),
+            ("fold", self.fold),
         ];
         given.into_iter().find_map(|(name, given)| given.then_some(name))
     }
@@ -121,7 +133,11 @@ impl FeatureArgs {
     }
 
     /// How features are made of texts, or weighted.
-    pub fn options(&self) -> FeatureOptions {
+    ///
+    /// # Errors
+    /// If there are no stop words of the language.
+    pub fn options(&self) -> Result<FeatureOptions> {
+        let stopped = self.stop_words.as_deref().map(stop_words).transpose()?.unwrap_or_default();
         let usual = FeaturizerParams::default();
         let featurizer = usual.clone().with(|params| {
             params.words = self.word_ngrams.or(usual.words);
@@ -130,15 +146,16 @@ impl FeatureArgs {
             params.lowercase = !self.keep_case;
             params.weighting = self.weighting.unwrap_or(usual.weighting);
             params.sublinear = self.sublinear;
+            (params.fold, params.stem, params.stop_words) = (self.fold, self.stem, stopped);
             params.hashing = self.hash_bits.map(|bits| Hashing { bits, signed: true });
             params.min_df = self.min_df.unwrap_or(usual.min_df);
             params.max_df = self.max_df.unwrap_or(usual.max_df);
             params.max_features = self.max_features;
         });
-        FeatureOptions::default().with(|options| {
+        Ok(FeatureOptions::default().with(|options| {
             (options.tfidf, options.normalize) = (self.tfidf, self.normalize);
             options.featurizer = featurizer;
-        })
+        }))
     }
 }
 

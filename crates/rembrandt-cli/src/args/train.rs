@@ -17,13 +17,11 @@ use super::tree::TreeArgs;
 use super::{DataArgs, ParamArgs, Typed, choice};
 
 #[derive(Args)]
-#[command(
-    after_help = "Examples:\n  rembrandt train train.txt.gz -o tags.model\n  rembrandt train articles.csv \
+#[command(after_help = "Examples:\n  rembrandt train train.txt.gz -o tags.model\n  rembrandt train articles.csv \
                         --label-separator ';' -o tags.model\n  rembrandt train train.rmb -k 300 -o tags.model\n  rembrandt \
                         train train.rmb -o tags.model --resume  # again after a kill: goes on\n  rembrandt train --method \
                         fastxml --help  # the options of another method\n  rembrandt train --head ilr \
-                        --help  # those of a head"
-)]
+                        --help  # those of a head")]
 pub struct TrainArgs {
     /// Training data, plain or compressed with gzip or zstd, - for standard input: texts with their labels as CSV, TSV or
     /// JSON lines, or sparse rows, also in a cache file
@@ -41,8 +39,8 @@ pub struct TrainArgs {
     /// are stored so in any case
     #[arg(long, help_heading = "Head")]
     pub compact: bool,
-    /// Look for better settings for so long, such as 10m: by training with others as often as the time allows, and keeping
-    /// what ranks held-out examples best. How far that gets depends on the machine
+    /// Look for better settings for so long, such as 10m, after a training with the default ones: by training with others as
+    /// often as the time allows, and keeping what ranks held-out examples best. How far that gets depends on the machine
     #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = "Algorithm")]
     pub tune: Option<Duration>,
     /// Keep checkpoints in FILE.partial and go on from those that are there: the same command again, after a kill,
@@ -144,11 +142,10 @@ impl TrainArgs {
                 (params.k, params.ridge) = (k, ridge);
                 params.embedding = self.params.over(params.embedding.clone());
                 (params.group_duplicates, params.propensity) = (self.head.group_duplicates, self.head.propensity);
-                self.head.put_over(params)?;
+                self.head.put_over(params, data)?;
             }
             Training::Trees(_) => {}
         }
         Ok(training)
     }
 }
-

@@ -46,7 +46,7 @@ pub fn run(args: &ConvertArgs) -> anyhow::Result<()> {
 fn converted(args: &ConvertArgs, display: &mut Display) -> rembrandt::Result<Dataset> {
     if source::is_text(&args.train, &args.data, display)? {
         let texts = source::texts(&args.train, &args.data, display)?;
-        texts.into_words(args.data.features.options().featurizer)?.write_cache(&args.output)?;
+        texts.into_words(args.data.features.options()?.featurizer)?.write_cache(&args.output)?;
         return Dataset::open(&args.output);
     }
     let (data, notes) = convert(&args.train, &args.data.read.options(), &args.output, &mut display.run())?;

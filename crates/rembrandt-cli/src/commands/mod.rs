@@ -52,6 +52,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     match arguments.threads {
         None => work(),
         // More threads than that only wait for each other; the result would be the same.
-        Some(n) => rayon::ThreadPoolBuilder::new().num_threads(usize::from(n).min(most_threads())).build()?.install(work),
+        Some(n) => {
+            rayon::ThreadPoolBuilder::new().num_threads(usize::from(n).min(most_threads())).build()?.install(work)
+        }
     }
 }

@@ -45,5 +45,6 @@ pub fn options(model: &Model, args: &InputArgs) -> Result<InputOptions> {
         let reason = "is for texts, and the model was trained on sparse rows: leave it out";
         return Err(Error::parameter(name, reason));
     }
-    Ok(InputOptions::default().with(|options| (options.rows, options.records) = (args.rows(), args.records(model.records()))))
+    Ok(InputOptions::default()
+        .with(|options| (options.rows, options.records) = (args.rows(), args.records(model.records()))))
 }

@@ -86,7 +86,7 @@ fn train(
 
 /// Reads the data as the options ask for, and says what was done to them.
 fn open(args: &TrainArgs, limit: Option<Limit>, display: &mut Display) -> rembrandt::Result<(Dataset, Preprocessing)> {
-    let options = args.data.features.options();
+    let options = args.data.features.options()?;
     if source::is_text(&args.train, &args.data, display)? {
         let (data, featurizer) = source::texts(&args.train, &args.data, display)?.into_dataset(options.featurizer)?;
         return Ok((data, Preprocessing::Text(Arc::new(featurizer))));

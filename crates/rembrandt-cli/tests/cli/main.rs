@@ -19,6 +19,7 @@ mod methods;
 mod model_commands;
 mod model_refusals;
 mod neighbors;
+mod noticed;
 mod predict;
 mod reproduce;
 mod resumed;

@@ -269,8 +269,9 @@ impl Cache {
             Ok(map) => Ok(map),
             Err(e) => Err(Error::io(path)(e)),
         };
-        let truncated =
-            || refuse("its end mark is missing: the file was cut short, or something was appended; convert the data again");
+        let truncated = || {
+            refuse("its end mark is missing: the file was cut short, or something was appended; convert the data again")
+        };
         if bytes < ALIGN + TRAILER {
             return Err(truncated());
         }
@@ -480,6 +481,37 @@ mod tests {
                 cache.with_chunk(i, |chunk| Ok(chunk.side(Side::X).columns.values.unwrap().to_vec())).unwrap()
             };
             assert_eq!(values(&whole), values(&apart));
+        }
+    }
+
+    #[test]
+    fn a_footer_that_contradicts_the_chunks_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("data.rmb");
+        let mut rows = Rows::new();
+        rows.x.push_row(&[1, 4], &[1.0, 2.0]);
+        rows.y.push_row(&[2], &[1.0]);
+        let write = |change: fn(&mut Footer)| {
+            let mut bytes = Vec::new();
+            let mut writer = CacheWriter::new(&mut bytes, &path).unwrap();
+            writer.push(&rows).unwrap();
+            writer.builder.finish(|block| writer.file.chunk(&block)).unwrap();
+            change(&mut writer.file.footer);
+            let seen = writer.file.seen;
+            writer.file.finish(seen, &Names::default()).unwrap();
+            std::fs::write(&path, bytes).unwrap();
+            Cache::open(&path).err().map(|error| error.to_string())
+        };
+        assert_eq!(write(|_| ()), None);
+        // The checksum of the footer is right in all of them.
+        let changes: [fn(&mut Footer); 4] =
+            [|f| f.x_nnz = 5, |f| f.y_nnz = 0, |f| f.weighted = true, |f| f.chunks.push(f.chunks[0])];
+        for change in changes {
+            let message = write(change).unwrap();
+            assert!(
+                message.contains("its footer, which says other numbers than its chunks, cannot be trusted"),
+                "{message}"
+            );
         }
     }
 

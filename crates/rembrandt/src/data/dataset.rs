@@ -202,7 +202,9 @@ impl Dataset {
                     data = data.renumbered(side)?;
                     let used = data.shape.width(side);
                     let largest = width - 1;
-                    found.notes.push(format!("{kind} ids go up to {largest}, and only the {used} that occur are numbered"));
+                    found
+                        .notes
+                        .push(format!("{kind} ids go up to {largest}, and only the {used} that occur are numbered"));
                 }
             }
         }
@@ -357,7 +359,8 @@ impl Dataset {
         self.for_each_chunk(|chunk| {
             let x = chunk.side(Side::X).rows;
             if found.is_none() && x.values.is_some_and(|values| values.iter().any(|value| is(*value))) {
-                let entries = (0..x.rows()).flat_map(|row| x.entries(row).map(move |(id, value)| (before + row, id, value)));
+                let entries =
+                    (0..x.rows()).flat_map(|row| x.entries(row).map(move |(id, value)| (before + row, id, value)));
                 found = entries.into_iter().find(|(_, _, value)| is(*value));
             }
             before += chunk.rows();

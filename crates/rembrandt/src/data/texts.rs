@@ -102,7 +102,7 @@ impl Texts {
         ODD_SEPARATORS.iter().find_map(|odd| {
             let having = each().filter(|label| label.contains(*odd)).count();
             let parts = count(&mut each().flat_map(|label| label.split(*odd)));
-            (3 * having >= each().count().max(3) && parts < whole).then(|| {
+            (having > 2 && 10 * having >= each().count() && parts < whole).then(|| {
                 let separator = show(&self.options.separator);
                 format!(
                     "no text has more than one label, and {having} labels contain {}: if it separates labels, say so, as \
@@ -127,8 +127,12 @@ impl Texts {
             let reason = "no record has a label, so there is nothing to learn; choose the column of the labels";
             return Err(Error::file(path, reason));
         }
-        if self.batches.iter().all(|records| records.weights().is_some_and(|weights| weights.iter().all(|w| *w == 0.0))) {
-            return Err(Error::file(path, "all weights are 0, so there is nothing to learn; choose the column of the weights"));
+        if self.batches.iter().all(|records| records.weights().is_some_and(|weights| weights.iter().all(|w| *w == 0.0)))
+        {
+            return Err(Error::file(
+                path,
+                "all weights are 0, so there is nothing to learn; choose the column of the weights",
+            ));
         }
         if self.batches.iter().all(|records| records.texts().iter().all(|text| text.trim().is_empty())) {
             return Err(Error::file(path, "all texts are empty; choose the column of the text"));

@@ -91,7 +91,11 @@ impl Model {
             take(&Batch { model: self, first, input })?;
             first += input.len() as u64;
             for label in input.labels().ids {
-                if *label < c { known.insert(*label) } else { unknown.insert(*label) };
+                if *label < c {
+                    known.insert(*label)
+                } else {
+                    unknown.insert(*label)
+                };
             }
             Ok(())
         })?;

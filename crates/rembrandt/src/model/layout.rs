@@ -26,7 +26,7 @@
 //!
 //! The metadata hold `format`, `format_version`, `model` (what kinds of parts there are), `params` and `report`, the
 //! last three JSON. Version 2 adds the pursuit, a head without weights, and trees; version 6 adds the ranker, which versions
-//! 3 to 5 had in other forms that are read no more. All other files remain version 1, which every reader opens. Without
+//! 3 to 5 had in other forms that are read no more; version 7 adds stop words, stems and folding of texts. All other files remain version 1, which every reader opens. Without
 //! random features the weights contain the share of E that the head blends in, so that a score is one inner product.
 //!
 //! # Packed matrices
@@ -50,7 +50,7 @@ use crate::tree::TreeMethod;
 
 /// Files say the oldest version that knows all that is in them.
 pub(super) const FORMAT: FileKind =
-    FileKind { name: "rembrandt-model", version: 6, foreign: "is not a model", blocks: true };
+    FileKind { name: "rembrandt-model", version: 7, foreign: "is not a model", blocks: true };
 
 /// The head of a model; its numbers lie in tensors.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -77,7 +77,10 @@ pub(super) enum HeadDescription {
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub(super) enum PreprocessingDescription {
     AsIs,
-    Sparse { tfidf: bool, l2: bool },
+    Sparse {
+        tfidf: bool,
+        l2: bool,
+    },
     Text {
         params: FeaturizerParams,
         texts: u64,
@@ -195,7 +198,12 @@ impl Description {
 
     /// The oldest version whose readers understand all of the file.
     pub fn version(&self) -> u32 {
+        let of_language =
+            |params: &FeaturizerParams| params.fold || params.stem.is_some() || !params.stop_words.is_empty();
         match self.head {
+            _ if matches!(&self.preprocessing, PreprocessingDescription::Text { params, .. } if of_language(params)) => {
+                7
+            }
             _ if self.ranker.is_some() => 6,
             HeadDescription::Pursuit { .. } | HeadDescription::Trees { .. } => 2,
             _ => 1,

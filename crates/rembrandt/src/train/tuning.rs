@@ -130,8 +130,8 @@ fn search(
     }
     run.end_at(None);
     if trials.len() == 1 && late > 0 {
-        let (budget, time) = (budget.as_secs_f64(), best.time.as_secs_f64());
-        run.note(format!("{budget:.1} s were too few to try other settings: a training takes about {time:.1} s"));
+        let time = Duration::from_millis(best.time.as_millis() as u64);
+        run.note(format!("{budget:?} is too little to try other settings: a training takes about {time:?}"));
     }
     let mut contents = best.ranking.model.contents().clone();
     contents.report["trials"] = json!(trials);

@@ -145,7 +145,13 @@ impl FeatureCounts {
         let tf_idf = params.weighting == Weighting::TfIdf;
         if params.hashing.is_some() {
             let idf = hashed.iter().map(|df| idf(n, u64::from(*df))).collect();
-            return Featurizer::from_parts(FeaturizerParts { params, texts: n, names: Vec::new(), idf, records: RecordOptions::default() });
+            return Featurizer::from_parts(FeaturizerParts {
+                params,
+                texts: n,
+                names: Vec::new(),
+                idf,
+                records: RecordOptions::default(),
+            });
         }
         let most = params.max_df * n as f64;
         let mut kept: Vec<(u64, &str)> = table.dfs.iter().map(|df| u64::from(*df)).zip(table.names.words()).collect();

@@ -3,6 +3,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `params` | what to take from a text, and how to weigh it |
+//! | `language` | stop words and stems |
 //! | `words` | from a text to the names of its features |
 //! | `count` | fitting: in how many texts every feature occurs |
 //! | `sparse` | the same weights for features that are numbers already |
@@ -23,6 +24,7 @@
 //! ```
 
 mod count;
+mod language;
 mod params;
 mod sparse;
 #[cfg(test)]
@@ -38,6 +40,7 @@ use crate::linalg::csr::Csr;
 use crate::{Error, Result};
 
 pub use count::FeatureCounts;
+pub use language::{Language, stop_words};
 pub use params::{FeaturizerParams, Hashing, NGrams, Normalization, Weighting};
 pub use sparse::{SparseCounts, SparseTransform};
 use words::Words;

@@ -144,7 +144,8 @@ mod tests {
 
     #[test]
     fn texts_and_rows_are_told_apart() {
-        let rows = ["2 3 2\n0 0:1\n1 1:1\n", "0 1:0.5\n1 7:2\n", "news goal:2 vote\nsports\n", "a |w text,labels\n", "a b\n"];
+        let rows =
+            ["2 3 2\n0 0:1\n1 1:1\n", "0 1:0.5\n1 7:2\n", "news goal:2 vote\nsports\n", "a |w text,labels\n", "a b\n"];
         rows.iter().for_each(|text| assert_eq!(kind(text), "rows", "{text}"));
         let texts = [
             "text,labels\n\"Chess at 10:30\",games\n\"Go, at 12:00 sharp\",games\n",

@@ -71,8 +71,21 @@ pub(super) struct Layout {
 const TEXT_NAMES: [&str; 10] =
     ["text", "title", "body", "content", "sentence", "document", "description", "abstract", "message", "query"];
 const LABEL_NAMES: [&str; 15] = [
-    "label", "labels", "tag", "tags", "category", "categories", "class", "classes", "subject", "subjects", "topic", "topics",
-    "keyword", "keywords", "target",
+    "label",
+    "labels",
+    "tag",
+    "tags",
+    "category",
+    "categories",
+    "class",
+    "classes",
+    "subject",
+    "subjects",
+    "topic",
+    "topics",
+    "keyword",
+    "keywords",
+    "target",
 ];
 
 impl Layout {
@@ -167,7 +180,8 @@ pub(super) fn labels_of<'f>(field: &'f str, separator: &str) -> Result<Vec<Cow<'
                 return Ok(labels.into_iter().map(|label| label.into_owned().into()).collect());
             }
             if field[1..].trim_start().starts_with('\'') {
-                let reason = "is a list as Python prints it; write it as JSON, or as words with a separator between them";
+                let reason =
+                    "is a list as Python prints it; write it as JSON, or as words with a separator between them";
                 return Err(format!("{} {reason}", show(field)));
             }
         }
@@ -238,10 +252,15 @@ pub(super) fn listed(names: &[&str]) -> String {
     format!("{}{more}", shown.join(", "))
 }
 
+/// Whether a line begins a list of objects.
+fn begins_list(line: &str) -> bool {
+    line.strip_prefix('[').map(str::trim).is_some_and(|inside| inside.is_empty() || inside.starts_with('{'))
+}
+
 /// The format that the first line with anything in it shows.
 pub(super) fn detect(first: &str, delimiter: Option<char>) -> RecordFormat {
     match first.trim_start() {
-        line if line.starts_with('{') => RecordFormat::Jsonl,
+        line if line.starts_with('{') || begins_list(line) => RecordFormat::Jsonl,
         _ if delimiter.is_some() => RecordFormat::Csv,
         _ if first.contains('\t') => RecordFormat::Tsv,
         _ => RecordFormat::Csv,

@@ -80,7 +80,7 @@ pub(super) fn parse(block: &[u8], syntax: &LineSyntax<'_>) -> ParsedRecords {
     parsed
 }
 
-fn parse_json(line: &str, keys: &Keys<'_>, records: &mut Records) -> Result<(), String> {
+pub(super) fn parse_json(line: &str, keys: &Keys<'_>, records: &mut Records) -> Result<(), String> {
     let object = match serde_json::from_str(line) {
         Ok(Value::Object(object)) => object,
         Ok(other) => return Err(format!("the line is {}, not an object in braces", kind(&other))),

@@ -2,7 +2,7 @@
 //!
 //! | format | a record | recognised by |
 //! |---|---|---|
-//! | [`Jsonl`](RecordFormat::Jsonl) | `{"text": "…", "labels": ["a", "b"]}`, one a line | a brace at the beginning |
+//! | [`Jsonl`](RecordFormat::Jsonl) | `{"text": "…", "labels": ["a", "b"]}`, one a line, or all in one list | a brace at the beginning |
 //! | [`Tsv`](RecordFormat::Tsv) | a line of fields with tabs between them, without quotes | a tab in the first line |
 //! | [`Csv`](RecordFormat::Csv) | fields with commas; quoted ones may hold commas, newlines and doubled quotes | neither |
 //! | [`Lines`](RecordFormat::Lines) | a line, whatever is in it: the text | never, it must be chosen |
@@ -29,8 +29,8 @@
 //! # Ok::<(), rembrandt::Error>(())
 //! ```
 
+mod array;
 mod batch;
-
 mod layout;
 mod lines;
 mod quoted;
@@ -70,7 +70,7 @@ pub enum RecordFormat {
     Tsv,
     /// Fields with commas between them.
     Csv,
-    /// An object of JSON a line.
+    /// An object of JSON a line, or a list of objects.
     Jsonl,
     /// A text a line, without columns, labels or names.
     Lines,

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use rayon::prelude::*;
 
+use super::array::ObjectCutter;
 use super::layout::{self, Layout};
 use super::lines::{self, Keys, LineSyntax, ParsedRecords};
 use super::quoted::{BadQuote, Splitter};
@@ -29,6 +30,13 @@ impl RecordCounter<'_, '_> {
         self.summary.records += records.len() as u64;
         self.summary.labelled += records.labelled() as u64;
         (self.sink)(records)
+    }
+
+    fn counted(self, path: &Path) -> Result<RecordSummary> {
+        match self.summary.records {
+            0 => Err(Error::file(path, "the file has no records")),
+            _ => Ok(self.summary),
+        }
     }
 }
 
@@ -75,8 +83,14 @@ pub(super) fn read(
     let mut collector = RecordCounter { summary, sink };
     match format {
         RecordFormat::Jsonl => {
-            let syntax = LineSyntax::Jsonl(Keys::new(options).map_err(|reason| Error::file(path, reason))?);
+            let keys = Keys::new(options).map_err(|reason| Error::file(path, reason))?;
+            let list = top.line.trim_start().starts_with('[');
             let blocks = std::iter::once(Ok(first)).chain(blocks);
+            if list {
+                read_list(blocks, &keys, file, &mut watch, &mut collector)?;
+                return collector.counted(path);
+            }
+            let syntax = LineSyntax::Jsonl(keys);
             read_lines(blocks, &syntax, 0, file, &mut watch, &mut collector)?;
         }
         RecordFormat::Lines => {
@@ -95,10 +109,36 @@ pub(super) fn read(
             read_quoted(blocks, options, file, &mut watch, &mut collector)?;
         }
     }
-    match collector.summary.records {
-        0 => Err(Error::file(path, "the file has no records")),
-        _ => Ok(collector.summary),
+    collector.counted(path)
+}
+
+/// Reads a list of objects of JSON.
+fn read_list(
+    blocks: impl Iterator<Item = Result<Vec<u8>, Stop>>,
+    keys: &Keys<'_>,
+    file: FileContext<'_>,
+    watch: &mut dyn FnMut() -> Result<()>,
+    collector: &mut RecordCounter<'_, '_>,
+) -> Result<()> {
+    let fault = |(line, reason)| Error::line(file.path, line, reason);
+    let (mut cutter, mut number) = (ObjectCutter::default(), 0);
+    for block in blocks {
+        let block = block.map_err(|stop| file.stopped(stop, number))?;
+        let (text, junk) = text_of(&block);
+        let mut records = Records::new();
+        for line in lines_of(text) {
+            number += 1;
+            let add =
+                |object: &str, began| lines::parse_json(object, keys, &mut records).map_err(|reason| (began, reason));
+            cutter.take(line, number, add).map_err(fault)?;
+        }
+        if let Some(reason) = junk {
+            return Err(Error::line(file.path, number + 1, reason));
+        }
+        collector.take(records)?;
+        watch()?;
     }
+    cutter.finish(number).map_err(fault)
 }
 
 /// The first line with anything in it.
