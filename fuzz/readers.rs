@@ -159,7 +159,9 @@ fn sealed_cache(bytes: &[u8]) -> Option<Vec<u8>> {
         part["checksum"] = sum.into();
         Some(())
     };
-    footer["chunks"].as_array_mut()?.iter_mut().for_each(|part| drop(seal(part)));
+    for part in footer["chunks"].as_array_mut()? {
+        let _ = seal(part);
+    }
     for names in ["label_names", "feature_names"] {
         footer.get_mut(names).filter(|part| part.is_object()).and_then(seal);
     }

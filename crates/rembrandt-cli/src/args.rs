@@ -41,8 +41,11 @@ pub struct Arguments {
     #[command(subcommand)]
     pub command: Command,
     /// Threads to use, all cores by default
-    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, global = true, value_name = "N", env = "REMBRANDT_THREADS", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
+    /// Say when each stage of the work begins, and what memory is taken by then
+    #[arg(short, long, global = true)]
+    pub verbose: bool,
     /// End when standard input does: for a process that must not outlive the one that started it
     #[arg(long, global = true, hide = true)]
     pub end_with_stdin: bool,
@@ -230,7 +233,7 @@ pub struct EmbedArgs {
     #[arg(long)]
     pub resume: bool,
     /// Refuse work that needs more memory, such as 4G or 4GiB; by default what the machine has available
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", env = "REMBRANDT_MAX_MEMORY")]
     pub max_memory: Option<ByteSize>,
     /// Print the result as one JSON object
     #[arg(long)]

@@ -25,11 +25,23 @@ pub fn is_text(path: &Path, args: &DataArgs, display: &Display) -> Result<bool> 
             _ => Ok(false),
         };
     }
-    if let Some(said) = said {
+    let implied = args.implies_texts();
+    if let (Some(said), None) = (said, implied) {
         return Ok(said);
     }
-    match recognise(path, TEXT_COLUMN)? {
-        Recognised::Rows => Ok(false),
+    match (recognise(path, TEXT_COLUMN)?, implied) {
+        (Recognised::Rows, Some(name)) => {
+            Err(Error::parameter(name, "is for texts, and the file has sparse rows: leave it out, or add --text"))
+        }
+        (_, Some(_)) => Ok(true),
+        (found, None) => is_text_by_itself(path, found, display),
+    }
+}
+
+/// The same where no option says so.
+fn is_text_by_itself(path: &Path, found: Recognised, display: &Display) -> Result<bool> {
+    match found {
+        Recognised::Rows | Recognised::Words => Ok(false),
         Recognised::Texts(why) => {
             display.note(&format!("{why}: the file is read as texts"));
             Ok(true)

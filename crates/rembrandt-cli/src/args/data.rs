@@ -48,6 +48,12 @@ impl DataArgs {
         }
     }
 
+    /// The option that tells that the data are texts without saying so.
+    pub fn implies_texts(&self) -> Option<&'static str> {
+        let said = self.text || self.read.of_texts().is_some();
+        self.columns.given().or(self.features.of_texts()).filter(|_| !said)
+    }
+
     /// The options of the library for texts.
     pub fn records(&self) -> RecordOptions {
         self.columns.over(RecordOptions::default(), self.read.texts())

@@ -49,7 +49,7 @@ pub struct TrainArgs {
     #[arg(long)]
     pub resume: bool,
     /// Refuse work that needs more memory, such as 4G or 4GiB; by default what the machine has available
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", env = "REMBRANDT_MAX_MEMORY")]
     pub max_memory: Option<ByteSize>,
     /// Print the result as one JSON object
     #[arg(long)]

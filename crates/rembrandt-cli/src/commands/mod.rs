@@ -31,6 +31,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
             std::process::exit(1);
         });
     }
+    if arguments.verbose {
+        crate::progress::tell_stages();
+    }
     let work = || match &arguments.command {
         Command::Train(args) => train::run(args),
         Command::Predict(args) => predict::run(args),

@@ -21,10 +21,9 @@ pub fn stream(
     noting(display, |run| model.read(path, &options, run, take))
 }
 
-/// All examples of a file, ready for the projection, and their labels.
+/// All examples of a file, ready for the projection, and their labels, which may be new.
 pub fn prepared(model: &Model, path: &Path, args: &InputArgs, display: &mut Display) -> Result<(Csr, Csr)> {
-    let options = options(model, args)?;
-    noting(display, |run| model.read_prepared(path, &options, run))
+    model.read_prepared(path, &options(model, args)?, &mut display.run())
 }
 
 /// Does work whose progress is shown, and then says what it noticed.

@@ -98,7 +98,7 @@ fn other_commands_leave_the_old_file_or_the_new_one() {
     let desk = Desk::with_data();
     desk.ok("train train.txt --head ls -k 8 -o m.model");
     desk.write("few.txt", " 0:1 1:1\n 1:2 2:1\n");
-    desk.write("wide.txt", xmc().lines().skip(1).collect::<Vec<_>>().join("\n").repeat(60));
+    desk.write("wide.txt", xmc().lines().skip(1).map(|line| format!("{line}\n")).collect::<String>().repeat(60));
     let before = desk.files();
     let mut state = 1u64;
     for line in [

@@ -14,6 +14,7 @@ fn texts_are_recognised() {
     desk.write("a.csv", csv(&records));
     desk.write("a.tsv", tsv(&records));
     desk.write("a.jsonl", jsonl(&records));
+    desk.write("a.txt", xmc());
     desk.ok("train a.csv --text -o m.model");
     for file in ["a.csv", "a.tsv", "a.jsonl"] {
         let sentence = said(&desk, &format!("train {file} -o again.model"));
@@ -28,6 +29,7 @@ fn texts_are_recognised() {
     }
     for (line, part) in [
         ("train a.csv --tfidf --text -o x", "--tfidf: is for sparse rows"),
+        ("train a.txt --min-df 3 -o x", "--min-df: is for texts, and the file has sparse rows"),
         ("train a.csv --ids words --min-df 3 -o x", "--ids: is for sparse rows, and --min-df is for texts"),
     ] {
         assert!(desk.refused(line).contains(part), "{line}");
@@ -124,11 +126,13 @@ fn one_line_is_written_for_each_record() {
 fn data_that_say_nothing_are_refused() {
     let desk = Desk::new();
     desk.write("weights.csv", "text,labels,w\nleaf kettle,tea,0\nleaf bean,coffee,0\n");
-    assert!(desk.refused("train weights.csv --weight-column w -o x").contains("weights.csv: all weights are 0"));
+    assert!(
+        desk.refused_at_last("train weights.csv --weight-column w -o x").contains("weights.csv: all weights are 0")
+    );
     desk.write("weights.txt", "0 0 |x:1\n1 0 |y:1\n".replace("|", "|w "));
-    assert!(desk.refused("train weights.txt -o x").contains("weights.txt: all weights are 0"));
+    assert!(desk.refused_at_last("train weights.txt -o x").contains("weights.txt: all weights are 0"));
     desk.write("empty.csv", "text,labels\n,tea\n\" \",coffee\n");
-    assert!(desk.refused("train empty.csv -o x").contains("empty.csv: all texts are empty"));
+    assert!(desk.refused_at_last("train empty.csv -o x").contains("empty.csv: all texts are empty"));
     desk.write("head.tsv", "label\ttext\ntea\tleaf kettle\n");
     let sentence = desk.refused("train head.tsv --text-column 2 --labels-column 1 -o x");
     assert!(sentence.contains("head.tsv:1: `text` and `label` look like the names of columns"), "{sentence}");
@@ -242,7 +246,7 @@ fn folders_of_others_are_left_as_they_are() {
     for name in ["mine", ".mine.tmpabc"] {
         desk.write(&format!("x.partial/{name}"), "");
     }
-    assert!(desk.refused("train train.txt -o x --resume").contains("is not a folder of checkpoints"));
+    assert!(desk.refused_at_last("train train.txt -o x --resume").contains("is not a folder of checkpoints"));
     let mut names: Vec<_> =
         std::fs::read_dir(desk.path("x.partial")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     names.sort();
@@ -253,7 +257,8 @@ fn folders_of_others_are_left_as_they_are() {
 fn limits_are_sane() {
     let desk = Desk::with_model();
     assert!(
-        desk.refused("eval m.model train.txt --bootstrap 100000000").contains("--bootstrap: 100000000 are more than")
+        desk.refused_at_last("eval m.model train.txt --bootstrap 100000000")
+            .contains("--bootstrap: 100000000 are more than")
     );
     desk.ok("train train.txt -o again.model --threads 1000");
     assert!(desk.read("m.model") == desk.read("again.model"));
@@ -297,4 +302,28 @@ fn texts_are_embedded_converted_and_inspected() {
         desk.refused("train a.rmb --text -o x")
             .contains("a.rmb: is a cache file, which holds sparse rows and no texts")
     );
+}
+
+#[test]
+fn stages_are_told_when_asked_for() {
+    let desk = Desk::with_data();
+    let said = said(&desk, "train train.txt -o m.model --quiet -v");
+    for stage in ["reading", "range finder", "ranker"] {
+        let line = said.lines().find(|line| line.contains(&format!(" s: {stage}")));
+        assert!(line.is_some_and(|line| line.split(' ').next().is_some_and(|s| s.parse::<f64>().is_ok())), "{said}");
+    }
+}
+
+#[test]
+fn the_environment_may_limit_threads_and_memory() {
+    let desk = Desk::with_data();
+    let run = |name: &str, value: &str| {
+        let mut program = crate::common::program(&desk.path("."));
+        program.env(name, value).args(["train", "train.txt", "-q", "-o", "m.model"]).output().unwrap()
+    };
+    assert!(run("REMBRANDT_THREADS", "1").status.success());
+    let refused = run("REMBRANDT_MAX_MEMORY", "1kB");
+    let sentence = String::from_utf8(refused.stderr).unwrap();
+    assert!(refused.status.code() == Some(2) && sentence.contains("--max-memory: the training needs"), "{sentence}");
+    assert_eq!(run("REMBRANDT_THREADS", "many").status.code(), Some(2));
 }

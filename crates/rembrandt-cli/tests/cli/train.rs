@@ -187,11 +187,12 @@ fn label_weights_count() {
     desk.write("named.txt", format!("\u{feff}l{}\t0.01\n\nl2\t1\n", C - 1));
     assert!(predictions("--head ilr --label-weights named.txt").starts_with('l'));
     desk.write("wrong.txt", "l1\t2\nbeer\t3\n");
-    let sentence = desk.refused("train train.txt --head ilr --label-weights wrong.txt -o x");
+    let sentence = desk.refused_at_last("train train.txt --head ilr --label-weights wrong.txt -o x");
     assert!(sentence.contains("wrong.txt:2: no label of the data is called \"beer\""), "{sentence}");
     desk.write("wrong.txt", "l1\t2\nl2\n");
     assert!(
-        desk.refused("train train.txt --head ilr --label-weights wrong.txt -o x").contains("wrong.txt:2: has no tab")
+        desk.refused_at_last("train train.txt --head ilr --label-weights wrong.txt -o x")
+            .contains("wrong.txt:2: has no tab")
     );
 }
 

@@ -41,7 +41,7 @@ fn preprocessing_json(preprocessing: &Preprocessing) -> Value {
             json!({"kind": "sparse", "tfidf": transform.tfidf.is_some(), "normalize": transform.l2})
         }
         Preprocessing::Text(featurizer) => {
-            json!({"kind": "text", "texts": featurizer.texts(), "params": featurizer.params()})
+            json!({"kind": "text", "texts": featurizer.texts(), "params": featurizer.params(), "records": featurizer.records()})
         }
     }
 }

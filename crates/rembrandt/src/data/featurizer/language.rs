@@ -13,33 +13,34 @@ use crate::{Error, Result};
 /// A language whose words can be brought to their stems, by its code in ISO 639-1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Language(&'static str, Algorithm);
+pub struct Language(u8);
 
-const LANGUAGES: [Language; 18] = [
-    Language("ar", Algorithm::Arabic),
-    Language("da", Algorithm::Danish),
-    Language("de", Algorithm::German),
-    Language("el", Algorithm::Greek),
-    Language("en", Algorithm::English),
-    Language("es", Algorithm::Spanish),
-    Language("fi", Algorithm::Finnish),
-    Language("fr", Algorithm::French),
-    Language("hu", Algorithm::Hungarian),
-    Language("it", Algorithm::Italian),
-    Language("nl", Algorithm::Dutch),
-    Language("no", Algorithm::Norwegian),
-    Language("pt", Algorithm::Portuguese),
-    Language("ro", Algorithm::Romanian),
-    Language("ru", Algorithm::Russian),
-    Language("sv", Algorithm::Swedish),
-    Language("ta", Algorithm::Tamil),
-    Language("tr", Algorithm::Turkish),
+/// The code of each, and the rules of its stems.
+const LANGUAGES: [(&str, Algorithm); 18] = [
+    ("ar", Algorithm::Arabic),
+    ("da", Algorithm::Danish),
+    ("de", Algorithm::German),
+    ("el", Algorithm::Greek),
+    ("en", Algorithm::English),
+    ("es", Algorithm::Spanish),
+    ("fi", Algorithm::Finnish),
+    ("fr", Algorithm::French),
+    ("hu", Algorithm::Hungarian),
+    ("it", Algorithm::Italian),
+    ("nl", Algorithm::Dutch),
+    ("no", Algorithm::Norwegian),
+    ("pt", Algorithm::Portuguese),
+    ("ro", Algorithm::Romanian),
+    ("ru", Algorithm::Russian),
+    ("sv", Algorithm::Swedish),
+    ("ta", Algorithm::Tamil),
+    ("tr", Algorithm::Turkish),
 ];
 
 impl Language {
     /// What brings words of this language to their stems, by the rules of Snowball.
     pub(super) fn stemmer(self) -> Stemmer {
-        Stemmer::create(self.1)
+        Stemmer::create(LANGUAGES[usize::from(self.0)].1)
     }
 }
 
@@ -47,10 +48,13 @@ impl FromStr for Language {
     type Err = Error;
 
     fn from_str(code: &str) -> Result<Language> {
-        LANGUAGES.into_iter().find(|language| language.0 == code).ok_or_else(|| {
-            let codes = LANGUAGES.map(|language| language.0).join(", ");
-            Error::parameter("stem", format!("{code:?} is not one of the languages {codes}"))
-        })
+        match LANGUAGES.iter().position(|(known, _)| *known == code) {
+            Some(at) => Ok(Language(at as u8)),
+            None => {
+                let codes = LANGUAGES.map(|(known, _)| known).join(", ");
+                Err(Error::parameter("stem", format!("{code:?} is not one of the languages {codes}")))
+            }
+        }
     }
 }
 
@@ -64,13 +68,13 @@ impl TryFrom<String> for Language {
 
 impl From<Language> for String {
     fn from(language: Language) -> String {
-        language.0.to_owned()
+        language.to_string()
     }
 }
 
 impl fmt::Display for Language {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0)
+        f.write_str(LANGUAGES[usize::from(self.0)].0)
     }
 }
 

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::batch::lines_of;
 use super::column::IdSyntax;
+use super::header::{Header, parse_header};
 use super::number;
 use super::recognise::recognise_text;
 use super::row_builder::FileSyntax;
@@ -13,14 +14,6 @@ use crate::data::Side;
 use crate::data::token::show;
 use crate::data::vocabulary::{NameIndex, VocabularyIds};
 use crate::{Error, Result};
-
-/// The first line of an XMC file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Header {
-    pub(super) n: u64,
-    pub(super) d: u32,
-    pub(super) c: u32,
-}
 
 /// The findings of the first block.
 #[derive(Debug)]
@@ -139,21 +132,6 @@ fn check_choice(chosen: Ids, vocabulary: &VocabularyIds, kind: &str) -> Result<(
         _ => return Ok(()),
     };
     Err(Error::parameter("ids", format!("the model knows its {kind}s by {by}, so they cannot be read as {other}")))
-}
-
-/// Three integers and nothing else make a header.
-pub(super) fn parse_header(line: &str) -> Result<Option<Header>, String> {
-    let tokens: Vec<&str> = line.split_ascii_whitespace().take(4).collect();
-    let [n, d, c] = tokens[..] else { return Ok(None) };
-    if tokens.iter().any(|token| !token.bytes().all(|b| b.is_ascii_digit())) {
-        return Ok(None);
-    }
-    let width = |letter, token: &str| {
-        let too_large = || format!("the header says {letter} = {}, which is more than {}", show(token), u32::MAX);
-        token.parse().map_err(|_| too_large())
-    };
-    let n = n.parse().map_err(|_| format!("the header says n = {}, which is too large", show(n)))?;
-    Ok(Some(Header { n, d: width('d', d)?, c: width('c', c)? }))
 }
 
 /// Whether the first line that says anything contains a bar.

@@ -42,6 +42,7 @@
 mod batch;
 mod column;
 mod detect;
+mod header;
 mod names;
 mod number;
 mod pipeline;

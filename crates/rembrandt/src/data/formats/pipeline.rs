@@ -11,7 +11,8 @@ use std::sync::mpsc::{self, Receiver, TryRecvError};
 
 use super::batch::{self, ParsedRows};
 use super::column::{IdColumn, IdSyntax};
-use super::detect::{self, Detected, Header};
+use super::detect::{self, Detected};
+use super::header::Header;
 use super::row_builder::FileSyntax;
 use super::source::{Blocks, Source, Stop};
 use super::{Format, Reading, Sink, Summary};

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::batch::{lines_of, text_of};
-use super::detect::parse_header;
+use super::header::parse_header;
 use super::number;
 use super::source::{self, Blocks, Sizes};
 use crate::data::token::show;
@@ -19,8 +19,10 @@ const BYTES: usize = 1 << 16;
 /// The kind of a file of examples.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Recognised {
-    /// Sparse rows, or nothing that speaks against them.
+    /// Sparse rows.
     Rows,
+    /// Words without values, which may be sparse rows, or nothing at all.
+    Words,
     /// Records with texts, and why.
     Texts(String),
     /// Either, and why.
@@ -33,13 +35,13 @@ pub enum Recognised {
 /// If the file cannot be read.
 pub fn recognise(path: &Path, text_column: &str) -> Result<Recognised> {
     if path.as_os_str() == "-" {
-        return Ok(Recognised::Rows);
+        return Ok(Recognised::Words);
     }
     let source = source::open(path)?;
     let sizes = Sizes { block: BYTES, ..Sizes::default() };
     match Blocks::new(source.reader, sizes).next() {
         Some(Ok(block)) => Ok(recognise_text(text_of(&block).0, text_column)),
-        _ => Ok(Recognised::Rows),
+        _ => Ok(Recognised::Words),
     }
 }
 
@@ -47,7 +49,7 @@ pub fn recognise(path: &Path, text_column: &str) -> Result<Recognised> {
 pub(super) fn recognise_text(text: &str, text_column: &str) -> Recognised {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let lines: Vec<&str> = lines_of(text).filter(|line| !line.trim().is_empty()).take(LINES).collect();
-    let Some((first, others)) = lines.split_first() else { return Recognised::Rows };
+    let Some((first, others)) = lines.split_first() else { return Recognised::Words };
     if parse_header(first).is_ok_and(|header| header.is_some()) {
         return Recognised::Rows;
     }
@@ -73,7 +75,7 @@ pub(super) fn recognise_text(text: &str, text_column: &str) -> Recognised {
              feature",
             show(text_column)
         )),
-        None => Recognised::Rows,
+        None => Recognised::Words,
     }
 }
 
@@ -81,7 +83,7 @@ impl Recognised {
     /// Refuses a file whose kind was not chosen and is not that of sparse rows.
     pub(super) fn check_rows(self, path: &Path) -> Result<()> {
         let reason = match self {
-            Recognised::Rows => return Ok(()),
+            Recognised::Rows | Recognised::Words => return Ok(()),
             Recognised::Texts(why) => format!("{why}, so these are texts and not sparse rows; read them as texts"),
             Recognised::Unclear(why) => format!("{why}; choose the format: one of sparse rows, or one of texts"),
         };
@@ -137,6 +139,7 @@ mod tests {
     fn kind(text: &str) -> &'static str {
         match recognise_text(text, "text") {
             Recognised::Rows => "rows",
+            Recognised::Words => "words",
             Recognised::Texts(_) => "texts",
             Recognised::Unclear(_) => "unclear",
         }
@@ -144,9 +147,9 @@ mod tests {
 
     #[test]
     fn texts_and_rows_are_told_apart() {
-        let rows =
-            ["2 3 2\n0 0:1\n1 1:1\n", "0 1:0.5\n1 7:2\n", "news goal:2 vote\nsports\n", "a |w text,labels\n", "a b\n"];
+        let rows = ["2 3 2\n0 0:1\n1 1:1\n", "0 1:0.5\n1 7:2\n", "news goal:2 vote\nsports\n", "a |w text,labels\n"];
         rows.iter().for_each(|text| assert_eq!(kind(text), "rows", "{text}"));
+        ["a b\n", "", "\n"].iter().for_each(|text| assert_eq!(kind(text), "words", "{text}"));
         let texts = [
             "text,labels\n\"Chess at 10:30\",games\n\"Go, at 12:00 sharp\",games\n",
             "\u{feff}labels\ttext\na\tb c\n",
