@@ -5,6 +5,7 @@ mod bad_usage;
 mod bench;
 mod common;
 mod compare;
+mod documented;
 mod embed;
 mod eval;
 mod exports;
