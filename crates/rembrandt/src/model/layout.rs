@@ -77,16 +77,17 @@ pub(super) enum HeadDescription {
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub(super) enum PreprocessingDescription {
     AsIs,
-    Sparse {
-        tfidf: bool,
-        l2: bool,
-    },
-    Text {
-        params: FeaturizerParams,
-        texts: u64,
-        #[serde(default, skip_serializing_if = "RecordOptions::are_usual")]
-        records: RecordOptions,
-    },
+    Sparse { tfidf: bool, l2: bool },
+    Text(Box<TextDescription>),
+}
+
+/// Texts and what became of them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct TextDescription {
+    pub params: FeaturizerParams,
+    pub texts: u64,
+    #[serde(default, skip_serializing_if = "RecordOptions::are_usual")]
+    pub records: RecordOptions,
 }
 
 /// The tensors of a packed matrix.
@@ -169,7 +170,7 @@ impl Description {
             }
             Preprocessing::Text(featurizer) => {
                 let (params, records) = (featurizer.params().clone(), featurizer.records());
-                PreprocessingDescription::Text { params, texts: featurizer.texts(), records }
+                PreprocessingDescription::Text(Box::new(TextDescription { params, texts: featurizer.texts(), records }))
             }
         };
         let ranker = |r: &Ranker| RankerDescription {
@@ -198,12 +199,11 @@ impl Description {
 
     /// The oldest version whose readers understand all of the file.
     pub fn version(&self) -> u32 {
-        let of_language =
-            |params: &FeaturizerParams| params.fold || params.stem.is_some() || !params.stop_words.is_empty();
+        let of_language = |FeaturizerParams { fold, stem, stop_words, .. }: &FeaturizerParams| {
+            *fold || stem.is_some() || !stop_words.is_empty()
+        };
         match self.head {
-            _ if matches!(&self.preprocessing, PreprocessingDescription::Text { params, .. } if of_language(params)) => {
-                7
-            }
+            _ if matches!(&self.preprocessing, PreprocessingDescription::Text(text) if of_language(&text.params)) => 7,
             _ if self.ranker.is_some() => 6,
             HeadDescription::Pursuit { .. } | HeadDescription::Trees { .. } => 2,
             _ => 1,
