@@ -2,7 +2,7 @@
 
 use crate::common::{Desk, csv, jsonl, texts, tsv, xmc};
 
-/// What a run that succeeds says on standard error.
+/// Notes of a run that succeeds.
 fn said(desk: &Desk, line: &str) -> String {
     desk.ok(line).stderr
 }
@@ -21,7 +21,7 @@ fn texts_are_recognised() {
         assert!(sentence.contains("the file is read as texts"), "{sentence}");
         assert!(desk.read("m.model") == desk.read("again.model"), "{file}");
     }
-    // What is typed decides: a format, or an option that only one of them has a use for.
+    // Options decide: a format, or an option that only one of them has a use for.
     for options in ["--input-format csv", "--label-separator ,", "--min-df 2"] {
         let sentence = said(&desk, &format!("train a.csv {options} -o again.model"));
         assert!(!sentence.contains("is read as texts"), "{options}: {sentence}");
@@ -65,7 +65,7 @@ fn models_remember_how_texts_were_written() {
         ["eval m.model a.csv --json", &format!("eval m.model a.csv {columns} --json")].map(|line| desk.json(line));
     assert!(all[0]["p@1"].as_f64() > Some(0.9), "{}", all[0]);
     assert_eq!(all[0]["p@1"], all[1]["p@1"]);
-    // What is only predicted needs no labels, and may be plain lines.
+    // Predicting needs no labels, and may be plain lines.
     desk.write("new.csv", "title\nleaf kettle\n");
     let expected = desk.ok("predict m.model new.csv").stdout;
     assert!(expected.starts_with("tea\t"), "{expected}");

@@ -1,4 +1,4 @@
-//! What is known of languages: words that say nothing, and stems.
+//! Languages: their words that say nothing, and stems.
 
 use std::fmt;
 use std::str::FromStr;
@@ -38,7 +38,7 @@ const LANGUAGES: [(&str, Algorithm); 18] = [
 ];
 
 impl Language {
-    /// What brings words of this language to their stems, by the rules of Snowball.
+    /// Brings words of this language to their stems, by the rules of Snowball.
     pub(super) fn stemmer(self) -> Stemmer {
         Stemmer::create(LANGUAGES[usize::from(self.0)].1)
     }

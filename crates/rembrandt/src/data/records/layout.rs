@@ -217,7 +217,7 @@ pub(super) fn json_labels(list: &[Value]) -> Result<Vec<Cow<'_, str>>, String> {
     list.iter().map(label).collect()
 }
 
-/// What a value is, for messages.
+/// The kind of a value, for messages.
 pub(super) fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
