@@ -221,3 +221,21 @@ impl std::fmt::Debug for Run<'_> {
         write!(f, "Run({} of {})", self.done, self.total)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_ends_when_its_time_is_over() {
+        let mut run = Run::default();
+        run.advance("fitting", 1).unwrap();
+        run.end_at(Some(Instant::now()));
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        assert!(matches!(run.advance("fitting", 1), Err(Error::Cancelled)) && run.is_over());
+        run.end_at(None);
+        run.advance("fitting", 1).unwrap();
+        run.note("noticed".into());
+        assert_eq!((run.take_notes(), run.take_notes().len()), (vec!["noticed".to_owned()], 0));
+    }
+}

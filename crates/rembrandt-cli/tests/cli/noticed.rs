@@ -65,7 +65,7 @@ fn models_remember_how_texts_were_written() {
         ["eval m.model a.csv --json", &format!("eval m.model a.csv {columns} --json")].map(|line| desk.json(line));
     assert!(all[0]["p@1"].as_f64() > Some(0.9), "{}", all[0]);
     assert_eq!(all[0]["p@1"], all[1]["p@1"]);
-    // Predicting needs no labels, and may be plain lines.
+    // Prediction needs no labels, and takes plain lines.
     desk.write("new.csv", "title\nleaf kettle\n");
     let expected = desk.ok("predict m.model new.csv").stdout;
     assert!(expected.starts_with("tea\t"), "{expected}");
