@@ -18,6 +18,11 @@ mod train;
 
 use crate::args::{Arguments, BenchCommand, Command};
 
+/// Threads that there are at most.
+fn most_threads() -> usize {
+    8 * std::thread::available_parallelism().map_or(8, usize::from)
+}
+
 /// Runs what was asked for.
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     if arguments.end_with_stdin {
@@ -26,6 +31,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
             let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
             std::process::exit(1);
         });
+    }
+    if arguments.verbose {
+        crate::progress::tell_stages();
     }
     let work = || match &arguments.command {
         Command::Train(args) => train::run(args),
@@ -49,6 +57,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     };
     match arguments.threads {
         None => work(),
-        Some(n) => rayon::ThreadPoolBuilder::new().num_threads(n.into()).build()?.install(work),
+        // More threads than that only wait for each other; the result would be the same.
+        Some(n) => {
+            rayon::ThreadPoolBuilder::new().num_threads(usize::from(n).min(most_threads())).build()?.install(work)
+        }
     }
 }
