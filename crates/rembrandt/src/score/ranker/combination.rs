@@ -34,7 +34,8 @@ const LEAST_VOTE: f32 = 0.01;
 /// Newton steps at most, and the share of the objective that the last one still gained.
 const STEPS: usize = 30;
 const SMALL: f64 = 1e-6;
-/// How much the weights of terms of mean square 1 are held back from leaving the usual ones, in units of examples.
+/// How much the slopes of views of mean square 1 are held back from leaving the usual ones, in units of examples. What a
+/// bend that few candidates are above changes is held back as much, so that these few cannot make it steep.
 const RIDGE: f64 = 1.0;
 /// A candidate that is as good as certain adds nothing to the curvature that a step could feel.
 const FLAT: f64 = 1e-4;
@@ -258,12 +259,12 @@ impl Halves {
 /// Views of a candidate as numbers, and whether it is right.
 type Example = ([f32; VIEWS], bool);
 
-/// The fit of the first W terms: a constant, and those of each view, scaled to mean square 1.
+/// The fit of the first W terms: a constant, and those of each view, which is scaled to mean square 1.
 struct Problem<const W: usize> {
     rows: Vec<(Vec<Example>, f64)>,
     loss: Loss,
     bends: [[f64; BENDS]; VIEWS],
-    /// What a term is multiplied by.
+    /// What a term is multiplied by: the same for all of a view.
     scales: [f64; W],
     /// The weights that those of scaled terms are held to.
     usual: [f64; W],
@@ -277,13 +278,14 @@ impl<const W: usize> Problem<W> {
         let rows: Vec<(Vec<Example>, f64)> = rows.par_iter().map(numbers).collect();
         let bends = std::array::from_fn(|view| bends(rows.iter().flat_map(|(row, _)| row).map(|(x, _)| x[view])));
         let mut problem = Problem { rows, loss, bends, scales: [1.0; W], usual: [0.0; W] };
-        let (mut squares, mut count) = ([0.0; W], 0.0);
+        let (mut squares, mut count) = ([0f64; VIEWS], 0.0);
         for (x, _) in problem.rows.iter().flat_map(|(row, _)| row) {
-            problem.terms(x).iter().zip(&mut squares).for_each(|(term, sum)| *sum += term * term);
+            x.iter().zip(&mut squares).for_each(|(x, sum)| *sum += f64::from(*x).powi(2));
             count += 1.0;
         }
-        // A term that is always 0 has no part in the fit, whatever its scale.
-        problem.scales = squares.map(|sum: f64| if sum > 0.0 { (count / sum).sqrt() } else { 1.0 });
+        // A view that is always 0 has no part in the fit, whatever its scale.
+        let scale = |view: usize| if squares[view] > 0.0 { (count / squares[view]).sqrt() } else { 1.0 };
+        problem.scales = std::array::from_fn(|j| j.checked_sub(1).map_or(1.0, |at| scale(at / TERMS)));
         problem.usual = problem.weights(&Combination::default());
         problem
     }
