@@ -7,14 +7,15 @@ use rembrandt::data::Dataset;
 use rembrandt_bench::compare::Comparison;
 use rembrandt_bench::text;
 
+use crate::Invocation;
 use crate::args::CompareArgs;
 use crate::output::{print, print_json};
 use crate::progress::Display;
 use crate::source;
 
-pub fn run(args: &CompareArgs, threads: Option<u16>) -> anyhow::Result<()> {
+pub fn run(args: &CompareArgs, threads: Option<u16>, invocation: &Invocation) -> anyhow::Result<()> {
     refuse_options(args)?;
-    let comparison = comparison(args, threads)?;
+    let comparison = comparison(args, threads, invocation)?;
     if let Some(report) = &args.report {
         check_report(report, args)?;
     }
@@ -33,7 +34,7 @@ pub fn run(args: &CompareArgs, threads: Option<u16>) -> anyhow::Result<()> {
     Ok(compared.check()?)
 }
 
-fn comparison(args: &CompareArgs, threads: Option<u16>) -> rembrandt::Result<Comparison> {
+fn comparison(args: &CompareArgs, threads: Option<u16>, invocation: &Invocation) -> rembrandt::Result<Comparison> {
     let beside = [&args.train, &args.test].into_iter().flat_map(|path| source::side_files(path));
     let flags = [("--text", args.text), ("--tfidf", args.tfidf), ("--normalize", args.normalize)];
     let flags = flags.into_iter().filter(|(_, given)| *given).map(|(flag, _)| flag.to_owned());
@@ -55,8 +56,9 @@ fn comparison(args: &CompareArgs, threads: Option<u16>) -> rembrandt::Result<Com
         train_options: flags.chain(args.columns.typed()).collect(),
         eval_options: args.columns.typed(),
         threads,
-        program: std::env::current_exe().map_err(Error::io("the program itself"))?,
-        words: std::env::args().skip(1).collect(),
+        program: invocation.program.clone(),
+        command: invocation.command.clone(),
+        words: invocation.words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
     };
     comparison.check()?;
     Ok(comparison)
