@@ -305,11 +305,11 @@ def validated_rows(estimator: Any, X: Any, reset: bool) -> Rows:
     """Features as scikit-learn checks them."""
     from scipy import sparse
 
+    check_offsets(X, "X")
     X = validate_data(estimator, X, accept_sparse="csr", dtype=np.float32, reset=reset)
     if not sparse.issparse(X):
-        return contiguous(sparse.csr_matrix(X))
-    check_offsets(X, "X")
-    if not X.has_canonical_format:
+        X = sparse.csr_matrix(X)
+    elif not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
     return contiguous(X)
@@ -327,7 +327,7 @@ def targets_of(y: Any) -> Targets:
     if type_of_target(y) == "multilabel-indicator":
         rows = indicator_rows(np.asarray(y))
         return Targets(rows, np.arange(rows[3]), "indicator")
-    if np.ndim(y) == 2 and np.shape(y)[1] > 1:
+    if type_of_target(y) == "multiclass-multioutput":
         raise ValueError("y: several classes for each example are given as an indicator or as lists of names")
     classes, codes = np.unique(column_or_1d(y, warn=True), return_inverse=True)
     return Targets(class_rows(codes, len(classes)), classes, "classes")

@@ -44,12 +44,12 @@ def rows_of(x: Any, what: str = "x") -> Rows:
     from scipy import sparse
 
     if sparse.issparse(x):
+        check_offsets(x, what)
         x = x.tocsr()
         if x.ndim != 2:
             raise ValueError(f"{what}: has {x.ndim} dimensions, and a matrix has 2")
         if x.dtype.kind not in "buif":
             raise ValueError(f"{what}: holds {x.dtype}, and numbers are wanted")
-        check_offsets(x, what)
         if x.dtype != np.float32:
             x = x.astype(np.float32)
         if not x.has_canonical_format:
@@ -71,7 +71,7 @@ def rows_of(x: Any, what: str = "x") -> Rows:
 
 def check_offsets(x: Any, what: str) -> None:
     """Refuses indices that scipy would follow out of its arrays."""
-    if x.nnz and (x.indices.min() < 0 or x.indices.max() >= x.shape[1]):
+    if getattr(x, "format", None) == "csr" and x.nnz and (x.indices.min() < 0 or x.indices.max() >= x.shape[1]):
         raise ValueError(f"{what}: a sparse matrix has column indices below 0 or beyond its {x.shape[1]} columns")
 
 
@@ -134,8 +134,8 @@ def indicator_rows(y: Any) -> Rows:
     """A 0/1 matrix as rows of ones."""
     from scipy import sparse
 
-    y = sparse.csr_matrix(y) if not sparse.issparse(y) else y.tocsr()
     check_offsets(y, "y")
+    y = y.tocsr() if sparse.issparse(y) else sparse.csr_matrix(y)
     if y.dtype.kind not in "buif" or not np.isin(y.data, (0, 1)).all():
         raise ValueError("y: an indicator of labels holds nothing but 0 and 1")
     rows = sparse.csr_matrix(y.astype(np.float32))

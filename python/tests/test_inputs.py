@@ -128,7 +128,7 @@ LABELS = {
     "names": (lambda codes: np.array(list("abcd"))[codes], (np.ndarray, (80,))),
     "objects": (lambda codes: np.array(list("abcd"), dtype=object)[codes], (np.ndarray, (80,))),
     "lists of names": (lambda codes: [["abcd"[code]] for code in codes], (list, None)),
-    "ragged": (lambda codes: [["abcd"[code]] * (code + 1) + ["e"] * (code > 2) for code in codes], (list, None)),
+    "ragged": (lambda codes: [["abcd"[code]] * (code + 1) + ["e"] * int(code > 2) for code in codes], (list, None)),
 }
 
 
@@ -184,7 +184,7 @@ def test_one_class_one_example_and_one_feature():
 def test_texts(texts):
     given, labels = texts
     clf = RembrandtClassifier().fit(given, labels)
-    assert clf.predict(["something about poker"])[0] == ["games", "poker"] or "games" in clf.predict(["about poker"])[0]
+    assert clf.predict(["something old about poker"])[0] == ["games", "vintage"]
     assert clf.score(given, labels) > 0.5
     assert not hasattr(clf, "n_features_in_")
     one = RembrandtClassifier().fit(np.array(given), [row[0] for row in labels])
