@@ -11,10 +11,11 @@ Without scikit-learn, and as the command line does it (`python -m rembrandt`):
 - `scorer` for model selection, and the plots of `rembrandt.plots`.
 
 >>> import rembrandt
->>> texts = ["a game of chess", "a game of go", "white wine", "red wine"] * 10
->>> clf = rembrandt.RembrandtClassifier().fit(texts, [["games"], ["games"], ["wine"], ["wine"]] * 10)
->>> clf.predict(["who plays chess?"])
-[['games']]
+>>> subjects = {"chess": ["games"], "go": ["games"], "riesling": ["wine"], "merlot": ["wine", "red"]}
+>>> texts = [f"{i} words about {subject}" for i in range(50) for subject in subjects]
+>>> clf = rembrandt.RembrandtClassifier().fit(texts, list(subjects.values()) * 50)
+>>> clf.predict(["who plays chess?", "a bottle of merlot"])
+[['games'], ['red', 'wine']]
 """
 
 from __future__ import annotations

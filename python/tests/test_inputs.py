@@ -82,7 +82,7 @@ WRONG = {
     "index beyond": (lambda x: changed(x, indices=np.where(np.arange(x.nnz) == 5, 99999, x.indices).astype(np.int32)), "beyond|index|ids"),
     "wide index beyond": (
         lambda x: changed(
-            x, indices=np.where(np.arange(x.nnz) == 5, 2**40, x.indices).astype(np.int64), indptr=x.indptr.astype(np.int64)
+            x, indices=np.where(np.arange(x.nnz) == 5, 2**40, x.indices.astype(np.int64)), indptr=x.indptr.astype(np.int64)
         ),
         "beyond|index|ids",
     ),

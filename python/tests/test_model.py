@@ -91,7 +91,7 @@ def test_evaluation(fitted, data, files):
 def test_questions(texts, tmp_path):
     given, labels = texts
     model = train(Dataset(given, labels))
-    assert model.reads_texts and model.report["held_out"]["p1"] > 0.5
+    assert model.reads_texts and model.report["held_out"]["p@1"] > 0.5
     why = model.explain("is it about chess", "games", top=3)
     assert why["label"] == "games" and why["features"][0]["name"] == "chess"
     assert np.isclose(why["base"] + sum(c["contribution"] for c in model.explain("is it about chess", "games", top=99)["features"]), why["log_odds"])
