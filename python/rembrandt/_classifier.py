@@ -44,7 +44,7 @@ MOST_PREDICTED = 200
 SURE = 1e-7
 
 
-class RembrandtClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class RembrandtClassifier(ClassifierMixin, BaseEstimator):
     """Classifier for very many labels: one of many classes, or any number of them, from sparse features or texts.
 
     The default method embeds the labels, proposes some for each example by its words and its place among them, ranks these

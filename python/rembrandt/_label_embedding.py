@@ -14,7 +14,7 @@ from rembrandt._classifier import seed_of, targets_of, validated_rows
 from rembrandt._data import Path, Progress, make, names_of, threads_of
 
 
-class LabelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class LabelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Features in the space of what they tell about the labels.
 
     Finds a vector for each label, such that labels which the features treat alike lie together, and the regression that

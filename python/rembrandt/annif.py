@@ -34,7 +34,7 @@ from rembrandt._model import Model, train
 SETTINGS = {"ridge": float, "k": int, "cost": float}
 
 
-class Objective(hyperopt.HPObjective):  # type: ignore[misc]
+class Objective(hyperopt.HPObjective):
     """How good a setting is on documents that were not trained on."""
 
     @classmethod
@@ -51,7 +51,7 @@ class Objective(hyperopt.HPObjective):  # type: ignore[misc]
         return float(batch.results(metrics=[args["metric"]])[args["metric"]])
 
 
-class Optimizer(hyperopt.HyperparameterOptimizer):  # type: ignore[misc]
+class Optimizer(hyperopt.HyperparameterOptimizer):
     """Looks for the best settings."""
 
     def _prepare(self, n_jobs: int = 1) -> dict[str, Any]:
@@ -75,7 +75,7 @@ class Optimizer(hyperopt.HyperparameterOptimizer):  # type: ignore[misc]
         return hyperopt.HPRecommendation(lines=lines, score=study.best_value)
 
 
-class RembrandtBackend(  # type: ignore[misc]
+class RembrandtBackend(
     mixins.TfidfVectorizerMixin, hyperopt.AnnifHyperoptBackend, backend.AnnifLearningBackend
 ):
     """Rembrandt inside Annif."""

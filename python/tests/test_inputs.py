@@ -94,7 +94,7 @@ WRONG = {
     "no rows": (lambda x: x[:0], "0 sample|no examples"),
     "texts": (lambda x: ["a text"] * 3, "texts|str|2D"),
     "complex": (lambda x: x.toarray().astype(complex), "[Cc]omplex"),
-    "words": (lambda x: x.toarray().astype(str)[:2] + "?", "convert|numbers|str"),
+    "words": (lambda x: np.full((2, x.shape[1]), "?"), "convert|numbers|str"),
 }
 
 

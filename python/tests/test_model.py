@@ -100,7 +100,7 @@ def test_questions(texts, tmp_path):
     assert (more.n_labels, model.n_labels) == (model.n_labels + 1, len(model.label_names))
     assert more.neighbors("paper", 1)
     assert [name for name, _ in model.predict("about wine", 2, labels=["games", "art"])[0]][0] in ("games", "art")
-    assert model.predict("about wine", threshold=1.0) == [[]]
+    assert model.predict("something unheard of", threshold=1.0) == [[]]
     assert model.evaluate(given, labels, bootstrap=0)["p@1"] > 0.9
     model.compact().save(tmp_path / "small.model")
     assert Model.open(tmp_path / "small.model").predict("about wine")[0][0][0] == model.predict("about wine")[0][0][0]
