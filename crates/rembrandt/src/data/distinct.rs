@@ -51,7 +51,8 @@ impl Dataset {
             blocks.push(block);
             Ok::<(), Error>(())
         };
-        for equal in order.chunk_by(|(hash, i), (other, j)| hash == other && example(*i).compare(&example(*j)).is_eq()) {
+        for equal in order.chunk_by(|(hash, i), (other, j)| hash == other && example(*i).compare(&example(*j)).is_eq())
+        {
             let total: f64 = equal.iter().map(|(_, i)| f64::from(weight(*i))).sum();
             if !(total as f32).is_finite() {
                 return Err(Error::Data("the weights of equal examples add up to more than a number can hold".into()));

@@ -90,12 +90,7 @@ fn write_to(out: &mut impl Write, header: &[u8], tensors: &[Tensor<'_>]) -> io::
     tensors.iter().try_for_each(|t| out.write_all(t.bytes))
 }
 
-fn header(
-    format: &FileKind,
-    version: u32,
-    tensors: &[Tensor<'_>],
-    mut metadata: BTreeMap<String, String>,
-) -> Vec<u8> {
+fn header(format: &FileKind, version: u32, tensors: &[Tensor<'_>], mut metadata: BTreeMap<String, String>) -> Vec<u8> {
     metadata.insert("format".into(), format.name.into());
     metadata.insert("format_version".into(), version.to_string());
     if format.blocks {
