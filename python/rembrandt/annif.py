@@ -40,9 +40,10 @@ class Objective(hyperopt.HPObjective):
     @classmethod
     def objective(cls, trial: Any, args: dict[str, Any]) -> float:
         """Train and evaluate."""
+        most = min(200, args["x"].shape[1], args["y"].shape[1])
         tried = {
             "cost": trial.suggest_float("cost", 0.05, 5.0, log=True),
-            "k": trial.suggest_int("k", 20, 200, log=True),
+            "k": trial.suggest_int("k", min(20, most), most, log=True),
         }
         model = trained(args["x"], args["y"], tried, None)
         found = suggestions(model, args["held_out"], int(args["limit"]), args["subjects"])
@@ -130,7 +131,7 @@ class RembrandtBackend(
         self._fit(x, y, params, jobs)
 
     def _learn(self, corpus: Any, params: dict[str, Any]) -> None:
-        """More documents, weighed as the first were: training all again takes seconds to minutes."""
+        """More documents, weighed by the words of the first: training all again takes seconds to minutes."""
         self.initialize_vectorizer()
         x, y = self.load_training()
         texts, more = self._read(corpus)

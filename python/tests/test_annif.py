@@ -20,6 +20,7 @@ language=en
 backend=rembrandt
 analyzer=simple
 vocab=tags
+allow_learn=true
 """
 
 
@@ -37,13 +38,13 @@ def test_all_commands(tmp_path):
     (tmp_path / "tags.tsv").write_text("".join(f"{uri[name]}\t{name}\n" for name in uri))
     lines = [f"a text number {i} about {word} and things\t{uri[name]}\n" for i in range(50) for name, word in words.items()]
     (tmp_path / "train.tsv").write_text("".join(lines))
-    (tmp_path / "more.tsv").write_text("".join(f"the sound of violin {i}\t{uri['music']}\n" for i in range(30)))
+    (tmp_path / "more.tsv").write_text("".join(f"chess with wine {i}\t{uri['music']}\n" for i in range(30)))
     run(tmp_path, "load-vocab", "tags", "tags.tsv", "--language", "en")
     run(tmp_path, "train", "tags", "train.tsv")
     assert run(tmp_path, "suggest", "tags", input="do you play chess").split("\t")[1] == "games"
     assert run(tmp_path, "suggest", "tags", input="???") == ""
     run(tmp_path, "train", "tags", "--cached")
     run(tmp_path, "learn", "tags", "more.tsv")
-    assert run(tmp_path, "suggest", "tags", input="a violin").split("\t")[1] == "music"
+    assert run(tmp_path, "suggest", "tags", input="chess with wine").split("\t")[1] == "music"
     assert "NDCG" in run(tmp_path, "eval", "tags", "train.tsv")
     assert "cost=" in run(tmp_path, "hyperopt", "tags", "train.tsv", "--trials", "2")
