@@ -305,7 +305,8 @@ class Model:
     ) -> dict[str, Any]:
         """Scores on labelled examples: P@k, nDCG@k, PSP@k, F1, calibration, with 90 % intervals under `intervals`.
 
-        `x` is a `Dataset`, a file, or a matrix or texts with labels `y`, an indicator or lists of names.
+        `x` is a `Dataset`, a file, or a matrix or texts with labels `y`, an indicator or lists of names, of which
+        those that the model does not know are left out.
         """
         how = threshold if isinstance(threshold, str) else {"fixed": float(threshold)}
         options = json.dumps({"threshold": how, "bootstrap": bootstrap, "exact": exact})

@@ -1,8 +1,13 @@
 """Data that tests share."""
 
-import numpy as np
-import pytest
-from scipy import sparse
+import os
+
+# Otherwise scikit-learn leaves checks out.
+os.environ.setdefault("SCIPY_ARRAY_API", "1")
+
+import numpy as np  # noqa: E402
+import pytest  # noqa: E402
+from scipy import sparse  # noqa: E402
 
 
 def made(n: int, c: int = 20, seed: int = 0) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:
