@@ -88,6 +88,7 @@ python-if-there:
 	fi
 
 python: export CARGO_TARGET_DIR = $(CURDIR)/target/python
+python: export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 python: $(VENV)/ready
 	$(CARGO) fmt --manifest-path python/Cargo.toml -- --check
 	PYO3_PYTHON=$(CURDIR)/$(VENV_PYTHON) $(CARGO) clippy --manifest-path python/Cargo.toml --release --locked -- -D warnings
