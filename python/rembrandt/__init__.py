@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Dataset", "LabelEmbedding", "Model", "RembrandtClassifier", "__version__", "scorer", "train"]
 
-#: What needs scikit-learn is loaded when it is asked for: that takes longer than all the rest.
+#: Names that need scikit-learn, which takes longer to load than all the rest, are loaded when asked for.
 _LATER = {
     "RembrandtClassifier": "rembrandt._classifier",
     "LabelEmbedding": "rembrandt._label_embedding",

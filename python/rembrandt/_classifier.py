@@ -56,7 +56,7 @@ class RembrandtClassifier(ClassifierMixin, BaseEstimator):
         `"rembrandt"`, `"cs"`, `"cs-omp"`, `"pca"`, `"plst"`, `"cplst"`, or one of trees: `"fastxml"`, `"lpsr"`, `"lomtree"`,
         `"label-tree"`.
     head : {"softmax", "independent", "least-squares"}, default=None
-        What scores labels on the embedding; by default a ranker or, for other methods, what suits the data.
+        Scores labels on the embedding; by default a ranker or, for other methods, what suits the data.
     n_components : int, default=None
         Dimensions of the embedding, as many as suit the data by default.
     ridge : float, default=None

@@ -40,7 +40,7 @@ def texts_of(x: Any) -> list[str]:
 
 
 def rows_of(x: Any, what: str = "x") -> Rows:
-    """The arrays of a matrix as sparse rows of f32. What is in that form already is not copied."""
+    """The arrays of a matrix as sparse rows of f32; those that are so already are not copied."""
     from scipy import sparse
 
     if sparse.issparse(x):

@@ -28,7 +28,7 @@ class LabelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     ridge : float, default=None
         Relative ridge: larger where examples are few and features many.
     row_scale : {"none", "sum", "length"}, default="none"
-        What rows of features are divided by, here and in `transform`.
+        The divisor of each row of features, here and in `transform`.
     params : dict, default=None
         Other parameters by their names in `params_`, such as `{"center": True}`.
     n_jobs : int, default=None

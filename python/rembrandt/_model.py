@@ -151,7 +151,7 @@ class Model:
 
     @property
     def report(self) -> dict[str, Any]:
-        """What training tells of itself."""
+        """The report of its training."""
         return dict(json.loads(self._native.report()))
 
     @property

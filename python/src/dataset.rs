@@ -27,7 +27,7 @@ pub struct Dataset {
     pub learned: Arc<Learned>,
 }
 
-/// What a model is trained on.
+/// Examples in the form that a trainer takes.
 pub struct Learned {
     pub data: rembrandt::Dataset,
     featurizer: Option<Arc<Featurizer>>,

@@ -1,4 +1,4 @@
-"""What people give by mistake or habit: the right answer, or a ValueError that says what to do."""
+"""Inputs by mistake or habit: the right answer, or a ValueError that says what to do."""
 
 import numpy as np
 import pytest
