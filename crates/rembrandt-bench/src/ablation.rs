@@ -97,7 +97,7 @@ fn outcome(
     let held_out = [report.held_out.p1, report.held_out.p3, report.held_out.p5];
     let outcome = Outcome {
         name: variant.name.clone(),
-        p: [scores.p1, scores.p3, scores.p5].map(Option::unwrap_or_default),
+        p: ["p@1", "p@3", "p@5"].map(|key| scores.of(key).unwrap_or_default()),
         held_out,
         recall: report.recall,
         proposals: report.proposals,

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`generate`] | made-up data of any size, with a known best precision |
 //! | [`compare`] | every method on the same data, in processes of their own: table and page |
+//! | [`evaluation`] | the page and the tables of an evaluation |
 //! | [`solvers`] | the paper's procedure and the few-pass solver, side by side |
 //! | [`scaling`] | what doubling each size of the data does to the time |
 //! | [`ablation`] | the default training with other settings, one at a time |
@@ -18,6 +19,7 @@ pub mod ablation;
 mod clock;
 pub mod compare;
 mod direct_io;
+pub mod evaluation;
 pub mod generate;
 mod plot;
 pub mod prediction;

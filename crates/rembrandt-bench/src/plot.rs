@@ -177,6 +177,34 @@ pub fn curves(curves: &[Curve], x_title: &str, y_title: &str) -> String {
     end(svg)
 }
 
+/// How often what is given with some probability is right: points of so many examples at (probability, frequency). Calibrated
+/// probabilities lie on the diagonal.
+pub fn reliability(points: &[(f64, f64, u64)]) -> String {
+    let (mut svg, [left, right, top, bottom]) = begin();
+    let share = |ends| Axis::linear([0.0, 1.0].into_iter(), 0.0, ends);
+    let (x, y) = (share([left, right]), share([bottom, top]));
+    frame(&mut svg, &x, |v| format!("{v:.1}"), "probability", &y, &|v| format!("{v:.1}"), "share that is right");
+    let line = |svg: &mut String, class: &str, points: &[(f64, f64)]| {
+        let path: Vec<String> = points.iter().map(|(a, b)| format!("{:.1},{:.1}", x.place(*a), y.place(*b))).collect();
+        let _ = write!(svg, r#"<polyline {class} points="{}"/>"#, path.join(" "));
+    };
+    line(&mut svg, r#"class="frontier""#, &[(0.0, 0.0), (1.0, 1.0)]);
+    let middles: Vec<(f64, f64)> = points.iter().map(|(p, share, _)| (*p, *share)).collect();
+    line(&mut svg, r##"fill="none" stroke="#2e86ab" stroke-width="2.5""##, &middles);
+    let most = points.iter().map(|(_, _, examples)| *examples).max().unwrap_or(1).max(1) as f64;
+    for (probability, share, examples) in points {
+        // The area tells how many examples there are.
+        let radius = 3.0 + 9.0 * (*examples as f64 / most).sqrt();
+        let _ = write!(
+            svg,
+            r##"<circle cx="{:.1}" cy="{:.1}" r="{radius:.1}" fill="#2e86ab" opacity=".75"><title>{examples} examples: probability {probability:.3}, right {share:.3}</title></circle>"##,
+            x.place(*probability),
+            y.place(*share)
+        );
+    }
+    end(svg)
+}
+
 /// A number of any size in few letters.
 fn tidy(value: f64) -> String {
     if (1e-2..1e4).contains(&value) { format!("{value}") } else { format!("{value:.0e}") }
@@ -317,6 +345,22 @@ mod tests {
                 assert!(!(a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3]), "{a:?} {b:?}");
             }
         }
+    }
+
+    #[test]
+    fn calibrated_probabilities_lie_on_the_diagonal() {
+        let svg = reliability(&[(0.0, 0.0, 1), (1.0, 1.0, 100)]);
+        let centers: Vec<(&str, &str)> = svg
+            .split("<circle cx=\"")
+            .skip(1)
+            .map(|circle| {
+                let mut parts = circle.split('"');
+                (parts.next().unwrap(), parts.nth(1).unwrap())
+            })
+            .collect();
+        let diagonal = svg.split("points=\"").nth(1).unwrap().split('"').next().unwrap();
+        assert_eq!(centers.iter().map(|(x, y)| format!("{x},{y}")).collect::<Vec<_>>().join(" "), diagonal);
+        assert!(!reliability(&[]).contains("NaN"));
     }
 
     #[test]

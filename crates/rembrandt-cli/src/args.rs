@@ -7,6 +7,7 @@ use bytesize::ByteSize;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::parser::ValueSource;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap_complete::Shell;
 use rembrandt::Rembrandt;
 use rembrandt::data::RowScale;
 use rembrandt::data::formats::{Format, Ids, ReadOptions};
@@ -27,7 +28,9 @@ mod tree;
 pub use bench::{AblationArgs, BenchCommand, PredictBenchArgs, ScalingArgs, SolversArgs};
 pub use compare::CompareArgs;
 pub use generate::GenerateArgs;
-pub use model::{AddLabelArgs, ColumnArgs, EvalArgs, ExplainArgs, InputArgs, OutputFormat, PredictArgs};
+pub use model::{
+    AddLabelArgs, ColumnArgs, EvalArgs, ExplainArgs, IdSource, InputArgs, InputFormat, OutputFormat, PredictArgs,
+};
 pub use train::TrainArgs;
 
 /// Label embeddings for classification with very many labels.
@@ -118,6 +121,10 @@ pub enum Command {
     Bench(BenchCommand),
     /// Repeat an experiment of the paper's authors and print its figures beside theirs
     Reproduce(ReproduceArgs),
+    /// Print what a shell needs to complete commands and options
+    Completions(CompletionsArgs),
+    /// Write the manual pages
+    Man(ManArgs),
 }
 
 /// How text is read.
@@ -146,6 +153,11 @@ impl ReadArgs {
             options.label_names = self.label_names.clone();
             options.feature_names = self.feature_names.clone();
         })
+    }
+
+    /// The options for more examples of the same kind: their features and labels have names already.
+    pub fn options_of_ids(&self) -> ReadOptions {
+        self.options().with(|options| (options.label_names, options.feature_names) = (None, None))
     }
 
     /// The first option that was given: a cache file needs none of them.
@@ -472,6 +484,23 @@ pub struct ReproduceArgs {
     /// Print no progress
     #[arg(short, long)]
     pub quiet: bool,
+}
+
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  rembrandt completions bash > ~/.local/share/bash-completion/completions/rembrandt\n  \
+                        rembrandt completions fish > ~/.config/fish/completions/rembrandt.fish"
+)]
+pub struct CompletionsArgs {
+    /// The shell
+    pub shell: Shell,
+}
+
+#[derive(Args)]
+#[command(after_help = "Example:\n  rembrandt man ~/.local/share/man/man1")]
+pub struct ManArgs {
+    /// Folder to write to, a page for each command
+    pub folder: PathBuf,
 }
 
 const FORMATS: &[(&str, Format)] =

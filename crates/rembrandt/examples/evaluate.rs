@@ -11,6 +11,6 @@ pub(crate) fn main() -> Result<()> {
     let evaluation = model.evaluate(&test)?;
     println!("{evaluation}");
     println!("{}", serde_json::to_string(&evaluation).expect("an evaluation is JSON"));
-    assert!(evaluation.scores.p1 > Some(0.7), "two of three packages have their first tag");
+    assert!(evaluation.scores.of("p@1") > Some(0.7), "two of three packages have their first tag");
     Ok(())
 }

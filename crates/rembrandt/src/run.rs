@@ -42,6 +42,7 @@ pub(crate) type Watch<'a> = Box<dyn FnMut(&Progress) -> bool + 'a>;
 #[derive(Default)]
 pub struct Run<'a> {
     watch: Option<Watch<'a>>,
+    live: bool,
     done: u64,
     total: u64,
     checkpoints: Option<&'a Checkpoints>,
@@ -72,6 +73,16 @@ impl<'a> Run<'a> {
     /// The same, with finished work kept and found again; without `checkpoints`, nothing is.
     pub fn with_checkpoints(self, checkpoints: Option<&'a Checkpoints>) -> Run<'a> {
         Run { checkpoints, ..self }
+    }
+
+    /// The same for whoever answers examples as they come: those of a pipe are handed on when they are there, not a megabyte
+    /// at a time.
+    pub fn live(self) -> Run<'a> {
+        Run { live: true, ..self }
+    }
+
+    pub(crate) fn is_live(&self) -> bool {
+        self.live
     }
 
     /// Seconds of each stage that is finished, in order.

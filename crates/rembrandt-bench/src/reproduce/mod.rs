@@ -39,9 +39,7 @@ use rembrandt::data::Dataset;
 use rembrandt::embed::energy_dimension;
 use rembrandt::linalg::csr::Csr;
 use rembrandt::linalg::matrix::Matrix;
-use rembrandt::metrics::{
-    Bootstrap, Evaluator, Example, Intervals, Scores, Settings, best_f1_thresholds, predicted_positive, rank,
-};
+use rembrandt::metrics::{Bootstrap, Evaluator, Example, Settings, best_f1_thresholds, predicted_positive, rank};
 use rembrandt::score::head::{
     DescentParams, FeatureParams, Inputs, Logistic, LogisticParams, Loss, RandomFeatures, Targets, project,
 };
@@ -103,7 +101,7 @@ pub struct Figure {
     pub metric: Metric,
     /// The figure on all test examples.
     pub ours: f64,
-    /// Lower end of its bootstrap interval, see [`INTERVAL`](rembrandt::metrics::INTERVAL).
+    /// Lower end of its bootstrap interval, see [`LEVEL`](rembrandt::metrics::LEVEL).
     pub low: f64,
     /// Upper end of its bootstrap interval.
     pub high: f64,
@@ -250,13 +248,13 @@ impl Placed {
             let positive = decisions.as_ref().map(|d| &*d[i]);
             evaluator.push(&Example { truth, ranked: &ranked, positive, ..Example::default() })?;
         }
-        let pick = |scores: &Scores, intervals: &Intervals| match metric {
-            Metric::Error => scores.error.zip(intervals.error),
-            Metric::Hamming => scores.hamming.zip(intervals.hamming),
-            Metric::MicroF1 => scores.micro_f1.zip(intervals.micro_f1),
-            Metric::MacroF1 => scores.macro_f1.zip(intervals.macro_f1),
+        let key = match metric {
+            Metric::Error => "error",
+            Metric::Hamming => "hamming",
+            Metric::MicroF1 => "micro_f1",
+            Metric::MacroF1 => "macro_f1",
         };
-        let found = evaluator.intervals().and_then(|intervals| pick(&evaluator.scores(), &intervals));
+        let found = evaluator.scores().of(key).zip(evaluator.intervals().and_then(|intervals| intervals.of(key)));
         let (score, interval) = found.ok_or_else(|| {
             let kind = if metric == Metric::Error { "one label each" } else { "labels" };
             Error::Data(format!("the test data of {} need examples with {kind}", self.experiment.name()))

@@ -135,7 +135,9 @@ impl Scoring {
             "label_weights" | "propensity" if softmax => {
                 Some("is for independent labels, and softmax takes all together: leave it out, or add --head ilr")
             }
-            "tune" if !self.ranker => Some("is for the default training: leave out what asks for a head"),
+            "tune" | "validation" if !self.ranker => {
+                Some("is for the default training: leave out what asks for a head")
+            }
             _ => None,
         }
     }

@@ -1,11 +1,12 @@
 //! Arguments of the commands that use a model.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::Args;
 use rembrandt::data::formats::{Format, Ids, ReadOptions};
 use rembrandt::data::records::{RecordFormat, RecordOptions, Selector};
-use rembrandt::metrics::Propensity;
+use rembrandt::metrics::{LEVEL, Propensity};
 use rembrandt::model::Threshold;
 
 use super::head::parse_propensity;
@@ -129,15 +130,34 @@ pub enum OutputFormat {
 const OUTPUT_FORMATS: &[(&str, OutputFormat)] =
     &[("tsv", OutputFormat::Tsv), ("jsonl", OutputFormat::Jsonl), ("xmc", OutputFormat::Xmc)];
 
+/// Where the id of an answer comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum IdSource {
+    /// A column of a table of texts.
+    Column(Selector),
+    /// The number of the example, from 1.
+    Number,
+}
+
+impl FromStr for IdSource {
+    type Err = rembrandt::Error;
+
+    fn from_str(text: &str) -> Result<IdSource, rembrandt::Error> {
+        if text == "#" { Ok(IdSource::Number) } else { text.parse().map(IdSource::Column) }
+    }
+}
+
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  rembrandt predict model.model new.txt --top 3\n  echo 'a chess program' | rembrandt \
-                        predict model.model - --input-format lines --format jsonl"
+                        predict model.model - --input-format lines --format jsonl\n  rembrandt predict model.model articles.csv --id-column number -o \
+                        answers.tsv"
 )]
 pub struct PredictArgs {
     /// Model file
     pub model: PathBuf,
-    /// Examples like those that the model was trained on, with or without labels; - for standard input
+    /// Examples like those that the model was trained on, with or without labels; - for standard input, where each line is
+    /// answered as it comes
     pub input: PathBuf,
     /// Labels per example, at most
     #[arg(long, value_name = "N", default_value_t = 5)]
@@ -149,6 +169,10 @@ pub struct PredictArgs {
     /// label:probability with labels as in the training data
     #[arg(long, value_parser = choice(OUTPUT_FORMATS), default_value = "tsv")]
     pub format: OutputFormat,
+    /// Begin each line with what the example is called: a column of texts, by name or number, or # for the number of the
+    /// example, from 1
+    #[arg(long, value_name = "COLUMN")]
+    pub id_column: Option<IdSource>,
     /// File to write [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -166,18 +190,42 @@ pub struct PredictArgs {
 }
 
 #[derive(Args)]
-#[command(after_help = "Example:\n  rembrandt eval model.model test.txt.gz --json")]
+#[command(
+    after_help = "Examples:\n  rembrandt eval model.model test.txt.gz --json\n  rembrandt eval model.model test.txt.gz --at \
+                        1,10,100 --per-label labels.tsv --report report.html\n  rembrandt eval old.model test.txt.gz \
+                        --against new.model\n  rembrandt eval predictions.txt test.txt.gz --train train.txt.gz"
+)]
 pub struct EvalArgs {
-    /// Model file
+    /// Model file, or predictions of any program: a line `label:score label:score ...` for each example
     pub model: PathBuf,
     /// Labelled examples; - for standard input
     pub test: PathBuf,
-    /// The probability from which a label is predicted, for Hamming loss and F1; auto for the thresholds in the model
+    /// Other predictions for the same examples, a model or a file: is the difference more than chance?
+    #[arg(long, value_name = "MODEL")]
+    pub against: Option<PathBuf>,
+    /// The ranks that are scored
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1,3,5")]
+    pub at: Vec<usize>,
+    /// Write support, precision, recall, F1 and threshold of each label, those with most examples first: as TSV, or as JSON
+    /// where the name ends with .json
+    #[arg(long, value_name = "FILE")]
+    pub per_label: Option<PathBuf>,
+    /// Write a page with all tables and plots that needs no other file
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+    /// Training data of predictions that come from a file: how frequent labels are. A model knows
+    #[arg(long, value_name = "FILE")]
+    pub train: Option<PathBuf>,
+    /// The probability from which a label is predicted, for Hamming loss and F1; auto for the thresholds in the model, or 0.5
+    /// for probabilities from a file
     #[arg(long, value_name = "P", value_parser = parse_threshold, default_value = "auto")]
     pub threshold: Threshold,
     /// Replicates of the bootstrap behind the intervals; 0 for none
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub bootstrap: usize,
+    /// The confidence of the intervals
+    #[arg(long, value_name = "SHARE", default_value_t = LEVEL)]
+    pub level: f64,
     /// Constants of the propensity model behind PSP: wikipedia, amazon, other, or two numbers
     #[arg(long, value_name = "A,B", value_parser = parse_propensity, default_value = "other")]
     pub propensity: Propensity,

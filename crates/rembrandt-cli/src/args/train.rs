@@ -49,6 +49,14 @@ pub struct TrainArgs {
     /// what ranks held-out examples best. How far that gets depends on the machine
     #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = "Algorithm")]
     pub tune: Option<Duration>,
+    /// Labelled examples that choose the settings, the combination of views, the calibration and the thresholds, in place of
+    /// some that are drawn from the training data. In the end they join the training
+    #[arg(long, value_name = "FILE", help_heading = "Algorithm", conflicts_with = "group_duplicates")]
+    pub validation: Option<PathBuf>,
+    /// Also train without each of so many parts of the data in turn, and tell how good that is on the part: figures with
+    /// intervals where there are no test data
+    #[arg(long, value_name = "PARTS", conflicts_with = "validation")]
+    pub cross_validate: Option<usize>,
     /// Keep checkpoints in FILE.partial and go on from those that are there: the same command again, after a kill,
     /// loses little (a panel of columns, a block of labels, a few steps of a head, a tree of fastxml) and writes the same
     /// bytes. Other data or parameters are refused; the folder is removed in the end

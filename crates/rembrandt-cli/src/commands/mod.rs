@@ -12,6 +12,7 @@ mod inspect;
 mod neighbors;
 mod predict;
 mod reproduce;
+mod shell;
 mod stream;
 mod train;
 
@@ -44,6 +45,8 @@ pub fn run(arguments: &Arguments, invocation: &Invocation) -> anyhow::Result<()>
         Command::Bench(BenchCommand::Predict(args)) => bench::predict(args),
         Command::Bench(BenchCommand::Ablation(args)) => bench::ablation(args),
         Command::Reproduce(args) => reproduce::run(args),
+        Command::Completions(args) => shell::completions(args),
+        Command::Man(args) => shell::man(args),
     };
     match arguments.threads {
         None => work(),

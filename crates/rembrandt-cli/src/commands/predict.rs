@@ -5,12 +5,14 @@ use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use rembrandt::model::{Model, PredictOptions, Predictions, check_target, write_file};
+use rembrandt::model::{
+    Batch, InputOptions, Model, PredictOptions, Predictions, Preprocessing, check_target, write_file,
+};
 use rembrandt::{Error, Result};
 use serde_json::json;
 
-use super::stream::stream;
-use crate::args::{OutputFormat, PredictArgs};
+use super::stream::options;
+use crate::args::{IdSource, OutputFormat, PredictArgs};
 use crate::progress::Display;
 use crate::source;
 
@@ -25,17 +27,20 @@ pub fn run(args: &PredictArgs) -> anyhow::Result<()> {
     }
     let model = Model::open(&args.model)?;
     check_names(&model, args.format)?;
+    let input = options(&model, &args.input_args)?;
+    let input = with_ids(input, &model, args)?;
     let labels = args.labels.as_deref().map(|path| read_labels(&model, path)).transpose()?;
     let predictor = model.predictor(PredictOptions::top(args.top).with(|options| {
         (options.threshold, options.labels, options.exact) = (args.threshold, labels, args.exact);
     }))?;
     let mut display = Display::new(args.quiet);
     let mut work = |out: &mut dyn Write, name: &Path| -> Result<()> {
-        stream(&model, &args.input, &args.input_args, &mut display, |batch| {
-            let text = lines(&model, args.format, &batch.predict(&predictor)?);
-            out.write_all(text.as_bytes()).map_err(Error::io(name))
+        // Whoever writes into a pipe may wait for the answer before the next example.
+        model.read(&args.input, &input, &mut display.run().live(), |batch| {
+            let text = lines(&model, args, batch, &batch.predict(&predictor)?)?;
+            out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Error::io(name))
         })?;
-        out.flush().map_err(Error::io(name))
+        Ok(())
     };
     let done = match output {
         Some(path) => write_file(path, |out| work(out, path)).map_err(anyhow::Error::from),
@@ -51,6 +56,19 @@ fn to_standard_output(work: impl FnOnce(&mut dyn Write, &Path) -> Result<()>) ->
     match work(&mut BufWriter::new(io::stdout().lock()), name) {
         Err(Error::Io { source, path }) if path == name => Err(source.into()),
         other => Ok(other?),
+    }
+}
+
+/// Reads the column of ids too, where one is asked for.
+fn with_ids(input: InputOptions, model: &Model, args: &PredictArgs) -> Result<InputOptions> {
+    let refused = |reason: &str| Err(Error::parameter("id", reason));
+    match &args.id_column {
+        Some(_) if args.format == OutputFormat::Xmc => refused("xmc has no place for it: choose tsv or jsonl"),
+        Some(IdSource::Column(_)) if !matches!(model.preprocessing(), Preprocessing::Text(_)) => {
+            refused("sparse rows have no columns: write # for the number of the example")
+        }
+        Some(IdSource::Column(column)) => Ok(input.with(|input| input.records.id = Some(column.clone()))),
+        Some(IdSource::Number) | None => Ok(input),
     }
 }
 
@@ -98,7 +116,7 @@ fn goes_by_name(model: &Model, label: u32) -> bool {
 }
 
 /// One line for each example.
-fn lines(model: &Model, format: OutputFormat, predictions: &Predictions) -> String {
+fn lines(model: &Model, args: &PredictArgs, batch: &Batch<'_>, predictions: &Predictions) -> Result<String> {
     let mut text = String::new();
     let as_in_data = |label: u32| match goes_by_name(model, label) {
         true => model.label_name(label),
@@ -106,7 +124,12 @@ fn lines(model: &Model, format: OutputFormat, predictions: &Predictions) -> Stri
     };
     for i in 0..predictions.rows() {
         let mut row = predictions.row(i).peekable();
-        match format {
+        let id = match &args.id_column {
+            Some(IdSource::Number) => Some((batch.first + i as u64 + 1).to_string()),
+            Some(IdSource::Column(_)) => batch.id(i).map(str::to_owned),
+            None => None,
+        };
+        match args.format {
             OutputFormat::Xmc => {
                 while let Some((label, p)) = row.next() {
                     let space = if row.peek().is_some() { " " } else { "" };
@@ -114,6 +137,11 @@ fn lines(model: &Model, format: OutputFormat, predictions: &Predictions) -> Stri
                 }
             }
             OutputFormat::Tsv => {
+                if let Some(id) = &id {
+                    check_field(id)?;
+                    let tab = if row.peek().is_some() { "\t" } else { "" };
+                    let _ = write!(text, "{id}{tab}");
+                }
                 while let Some((label, p)) = row.next() {
                     let tab = if row.peek().is_some() { "\t" } else { "" };
                     let _ = write!(text, "{}\t{p:.6}{tab}", model.label_name(label));
@@ -123,10 +151,23 @@ fn lines(model: &Model, format: OutputFormat, predictions: &Predictions) -> Stri
                 let labels: Vec<_> = row
                     .map(|(label, p)| json!({"id": label, "label": model.label_name(label), "probability": p}))
                     .collect();
-                let _ = write!(text, "{}", json!({"labels": labels}));
+                let mut line = json!({"labels": labels});
+                id.into_iter().for_each(|id| line["id"] = json!(id));
+                let _ = write!(text, "{line}");
             }
         }
         text.push('\n');
     }
-    text
+    Ok(text)
+}
+
+/// Refuses an id that would not be one field.
+fn check_field(id: &str) -> Result<()> {
+    match id.contains(['\t', '\n', '\r']) {
+        true => {
+            let reason = format!("{id:?} has a tab or the end of a line, which tsv cannot hold: choose jsonl");
+            Err(Error::parameter("id", reason))
+        }
+        false => Ok(()),
+    }
 }

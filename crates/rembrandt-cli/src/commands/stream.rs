@@ -3,22 +3,11 @@
 use std::path::Path;
 
 use rembrandt::linalg::csr::Csr;
-use rembrandt::model::{Batch, InputOptions, Model, Preprocessing};
+use rembrandt::model::{InputOptions, Model, Preprocessing};
 use rembrandt::{Error, Result};
 
 use crate::args::InputArgs;
 use crate::progress::Display;
-
-/// Reads the examples and hands them on; returns how many there were.
-pub fn stream(
-    model: &Model,
-    path: &Path,
-    args: &InputArgs,
-    display: &mut Display,
-    take: impl FnMut(&Batch<'_>) -> Result<()>,
-) -> Result<u64> {
-    model.read(path, &options(model, args)?, &mut display.run(), take)
-}
 
 /// All examples of a file, ready for the projection, and their labels.
 pub fn prepared(model: &Model, path: &Path, args: &InputArgs, display: &mut Display) -> Result<(Csr, Csr)> {

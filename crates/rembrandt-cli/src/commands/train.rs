@@ -9,9 +9,10 @@ use std::time::Instant;
 
 use bytesize::ByteSize;
 use rembrandt::Error;
+use rembrandt::Examples;
 use rembrandt::data::records::RecordFormat;
-use rembrandt::data::{Dataset, Texts};
-use rembrandt::model::Preprocessing;
+use rembrandt::data::{Dataset, Input, InputKind, Rows, Texts, read_input};
+use rembrandt::model::{Evaluation, EvaluationOptions, Preprocessing};
 use rembrandt::train::{Prepared, Training, TrainingData};
 use serde_json::json;
 
@@ -26,17 +27,22 @@ use crate::source;
 pub fn run(args: &TrainArgs) -> anyhow::Result<()> {
     let began = Instant::now();
     source::check_outputs(std::slice::from_ref(&args.output), &args.train, &args.read)?;
-    source::check_apart(&args.output, &args.head.label_weights)?;
+    source::check_apart(&args.output, args.head.label_weights.iter().chain(&args.validation))?;
     args.check()?;
     let limit = Limit::new(args.max_memory);
     let mut display = Display::new(args.quiet);
     let opened = open(args, limit, &mut display);
     display.clear();
-    let (data, preprocessing) = opened?;
+    let Opened { data, preprocessing, validation } = opened?;
     let mut seconds = vec![("read", began.elapsed().as_secs_f64())];
-    let training = args.training(&data)?;
+    let mut training = args.training(&data)?;
+    if let Training::Ranker(params) = &mut training {
+        params.validation = validation;
+    }
     check(&training, &data, &args.train)?;
-    let (told, stages) = train(training, Task { args, data: &data, preprocessing, limit }, &mut display)?;
+    let cross_validation = cross_validate(&training, (&data, &preprocessing), args, &mut display)?;
+    let (mut told, stages) = train(training, Task { args, data: &data, preprocessing, limit }, &mut display)?;
+    told.extend(cross_validation.as_ref(), args.cross_validate);
     seconds.extend(stages);
     seconds.push(("total", began.elapsed().as_secs_f64()));
     let bytes = fs::metadata(&args.output).map_err(Error::io(&args.output))?.len();
@@ -84,21 +90,90 @@ fn train(
     Ok((told, seconds))
 }
 
+/// The figures of the training on examples that it has not seen, if they are asked for.
+fn cross_validate(
+    training: &Training,
+    (data, preprocessing): (&Dataset, &Preprocessing),
+    args: &TrainArgs,
+    display: &mut Display,
+) -> rembrandt::Result<Option<Evaluation>> {
+    let Some(parts) = args.cross_validate else { return Ok(None) };
+    let found = training.cross_validate(data, preprocessing, parts, &EvaluationOptions::default(), &mut display.run());
+    display.clear();
+    found.map(Some)
+}
+
+/// The training data.
+struct Opened {
+    data: Dataset,
+    preprocessing: Preprocessing,
+    /// How many of the examples, the last ones, are for validation, if a file of them was given.
+    validation: Option<usize>,
+}
+
 /// Reads the data as the options ask for, and says what was done to them.
-fn open(args: &TrainArgs, limit: Option<Limit>, display: &mut Display) -> rembrandt::Result<(Dataset, Preprocessing)> {
+fn open(args: &TrainArgs, limit: Option<Limit>, display: &mut Display) -> rembrandt::Result<Opened> {
     let options = args.features.options();
     if args.text {
         let records = args.columns.options(RecordFormat::Auto);
-        let texts = Texts::read_with(&args.train, &records, &mut display.run())?;
+        let mut texts = Texts::read_with(&args.train, &records, &mut display.run())?;
+        let mut validation = None;
+        if let Some(path) = &args.validation {
+            let more = Texts::read_with(path, &records, &mut display.run())?;
+            validation = Some(more.len());
+            texts.extend(more);
+        }
         let (data, featurizer) = texts.into_dataset(options.featurizer)?;
-        return Ok((data, Preprocessing::Text(Arc::new(featurizer))));
+        return Ok(Opened { data, preprocessing: Preprocessing::Text(Arc::new(featurizer)), validation });
     }
-    let data = source::open(&args.train, &args.read, limit, display)?;
+    let mut data = source::open(&args.train, &args.read, limit, display)?;
+    let mut validation = None;
+    if let Some(path) = &args.validation {
+        let more = examples(path, &data, args, display)?;
+        validation = Some(more.len());
+        data = data.with_examples(&more)?;
+    }
     let (prepared, preprocessing) = data.prepare(&options)?;
-    Ok(match prepared {
-        Prepared::Owned(other) => (*other, preprocessing),
-        Prepared::Borrowed(_) => (data, preprocessing),
-    })
+    let data = match prepared {
+        Prepared::Owned(other) => *other,
+        Prepared::Borrowed(_) => data,
+    };
+    Ok(Opened { data, preprocessing, validation })
+}
+
+/// More examples, with features and labels numbered as in the data. What the data do not have is left out, and told.
+fn examples(path: &Path, data: &Dataset, args: &TrainArgs, display: &mut Display) -> rembrandt::Result<Rows> {
+    let kind = InputKind::Sparse(args.read.options_of_ids(), data.vocabulary()?);
+    let (mut more, mut unknown) = (Rows::new(), 0u64);
+    let mut weights: Vec<f32> = Vec::new();
+    read_input(path, &kind, &mut display.run(), &mut |input| {
+        let Input::Rows { x, y, weights: of_rows } = input else { unreachable!("sparse rows were asked for") };
+        more.x.extend_rows(x, 0, x.rows());
+        for i in 0..y.rows() {
+            for (label, _) in y.entries(i) {
+                match label < data.shape().c {
+                    true => more.y.push(label as u32, 1.0),
+                    false => unknown += 1,
+                }
+            }
+            more.y.end_row();
+        }
+        weights.extend(of_rows.map_or_else(|| vec![1.0; y.rows()], <[f32]>::to_vec));
+        Ok(())
+    })?;
+    if weights.iter().any(|weight| *weight != 1.0) {
+        more.weights = Some(weights);
+    }
+    if more.y.nnz() == 0 {
+        return Err(Error::file(
+            path,
+            "no example has a label that the training data have: nothing can be judged by it",
+        ));
+    }
+    if unknown > 0 {
+        display.note(&format!("{}: {unknown} labels are not in the training data and left out", path.display()));
+    }
+    Ok(more)
 }
 
 /// Checks the training before any work. Mistakes in the data are told with the name of their file.

@@ -67,7 +67,7 @@ const GROUPS: [Group; 3] = [
 
 /// Models that are refused, and the sentence that says why.
 const REFUSED: [(&str, &str); 2] = [
-    ("evidence-ilr", "has a ranker of format version 3, 4 or 5, which is read no more: train it again"),
+    ("evidence-ilr", "has a ranker of a format version from 3 to 6, which is read no more: train it again"),
     ("shortlist-ls", "has lists of likely labels, which are read no more: train it again"),
 ];
 

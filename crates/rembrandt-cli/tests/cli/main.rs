@@ -23,6 +23,7 @@ mod predict;
 mod reproduce;
 mod resumed;
 mod same_bytes;
+mod shell;
 mod texts;
 mod train;
 mod trees;

@@ -159,3 +159,81 @@ fn names_that_a_format_cannot_hold_are_refused() {
     assert!(desk.refused("predict m.model train.jsonl --format xmc").contains("\"green tea\" has a space"));
     assert!(desk.ok("predict m.model train.jsonl --top 1").stdout.starts_with("green tea\t"));
 }
+
+/// Writes lines into the program one after the other, and waits for the answer to each.
+fn converse(desk: &Desk, words: &str, lines: &[&str]) -> Vec<String> {
+    use std::io::{BufRead, BufReader, Write};
+    use std::process::{Command, Stdio};
+    let mut program = Command::new(env!("CARGO_BIN_EXE_rembrandt"))
+        .args(words.split_whitespace())
+        .current_dir(desk.path("."))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = program.stdin.take().unwrap();
+    let output = program.stdout.take().unwrap();
+    let (send, answers) = std::sync::mpsc::channel();
+    std::thread::spawn(move || BufReader::new(output).lines().try_for_each(|line| send.send(line.unwrap())));
+    let mut found = Vec::new();
+    for line in lines {
+        input.write_all(line.as_bytes()).unwrap();
+        // A line of names has no answer.
+        if !line.starts_with("number") {
+            let answer = answers.recv_timeout(std::time::Duration::from_secs(60));
+            found.push(answer.unwrap_or_else(|_| panic!("{words}: no answer to {line:?}")));
+        }
+    }
+    drop(input);
+    assert!(program.wait().unwrap().success());
+    assert_eq!(answers.iter().count(), 0);
+    found
+}
+
+#[test]
+fn a_pipe_is_answered_line_by_line() {
+    let desk = Desk::with_model();
+    let found = converse(&desk, "predict m.model - --top 1 --format xmc", &[" 9:1 10:1 11:1\n", "5 30:1 31:1 32:1\n"]);
+    assert!(found[0].starts_with("3:") && found[1].starts_with("10:"), "{found:?}");
+    let found = converse(&desk, "predict m.model - --input-format xmc", &[" 9:1\n", "\n", "\n", " 30:1\n"]);
+    assert_eq!(found.len(), 4, "a blank line is an example without features");
+    let desk = Desk::with_text_model();
+    let of = |lines: &[&str], words: &str| {
+        let found = converse(&desk, &format!("predict m.model - --top 1 {words}"), lines);
+        found.iter().map(|line| line.split('\t').next().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(of(&["a leaf in a kettle\n", "bean\n", "\n", "a grape\n"], "--input-format lines").len(), 4);
+    assert_eq!(of(&["{\"text\": \"leaf\"}\n", "{\"text\": \"bean\"}\n"], ""), ["tea", "coffee"]);
+    let csv = ["number,text\n", "7,\"leaf, kettle\"\n", "\"8\",\"a\nbean\"\n"];
+    assert_eq!(of(&csv, ""), ["tea", "coffee"]);
+    assert_eq!(of(&csv, "--id-column number"), ["7", "8"]);
+    assert_eq!(of(&["number\ttext\n", "x\tleaf\n", "y\tbean\n"], "--id-column number"), ["x", "y"]);
+}
+
+#[test]
+fn ids_are_carried_through() {
+    let desk = Desk::with_text_model();
+    desk.write("new.csv", "nr,text\n17,leaf kettle\n\"a, b\",bean roast\n17,\n");
+    let first = |line: &str| {
+        let found = desk.ok(line).stdout;
+        found.lines().map(|line| line.split('\t').take(2).map(str::to_owned).collect::<Vec<_>>()).collect::<Vec<_>>()
+    };
+    let tsv = first("predict m.model new.csv --top 1 --id-column nr");
+    assert_eq!(tsv[..2], [["17", "tea"], ["a, b", "coffee"]]);
+    assert_eq!(tsv[2][0], "17", "ids may come twice, and a text may be empty");
+    let numbered = first("predict m.model new.csv --top 1 --id-column #");
+    assert_eq!(numbered.iter().map(|line| line[0].as_str()).collect::<Vec<_>>(), ["1", "2", "3"]);
+    assert_eq!(first("predict m.model new.csv --threshold 1 --id-column 1")[1], ["a, b"], "no label, but an id");
+    desk.write("new.jsonl", "{\"text\": \"leaf\", \"n\": 3}\n{\"text\": \"bean\", \"n\": \"x\\ty\"}\n");
+    let found = objects(&desk.ok("predict m.model new.jsonl --format jsonl --id-column n").stdout);
+    assert_eq!((&found[0]["id"], &found[1]["id"]), (&serde_json::json!("3"), &serde_json::json!("x\ty")));
+    assert!(desk.run("predict m.model new.jsonl --id-column n").stderr.contains("choose jsonl"));
+    assert!(desk.refused("predict m.model new.jsonl --id-column none").contains("there is no key"));
+    assert!(desk.refused("predict m.model new.csv --id-column none").contains("no column is called"));
+    assert!(desk.refused("predict m.model new.csv --id-column # --format xmc").contains("--id-column: xmc"));
+    desk.write("new.txt", "leaf\nbean\n");
+    assert!(desk.refused("predict m.model new.txt --input-format lines --id-column 1").contains("no columns"));
+    let desk = Desk::with_model();
+    assert!(desk.refused("predict m.model train.txt --id-column 1").contains("write #"));
+    assert!(desk.ok("predict m.model train.txt --id-column # --top 1").stdout.starts_with("1\t"));
+}

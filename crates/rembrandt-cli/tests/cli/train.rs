@@ -2,7 +2,89 @@
 
 use serde_json::{Value, json};
 
-use crate::common::{C, Desk, N, objects, predicted, xmc};
+use crate::common::{C, Desk, N, jsonl, objects, predicted, texts, xmc};
+
+/// The lines of the data from one to another, as a file of their own.
+fn lines_of_data(from: usize, to: usize) -> String {
+    let lines: Vec<String> = xmc().lines().skip(1 + from).take(to - from).map(|line| format!("{line}\n")).collect();
+    format!("{} 60 20\n{}", lines.len(), lines.concat())
+}
+
+#[test]
+fn examples_for_validation_are_held_out_and_no_others() {
+    let desk = Desk::with_data();
+    desk.write("a.txt", lines_of_data(0, 240));
+    desk.write("b.txt", lines_of_data(240, 300));
+    let told = desk.json("train a.txt --validation b.txt -o m.model --json");
+    assert_eq!((&told["n"], &told["held_out"]["examples"]), (&Value::from(300), &Value::from(60)));
+    assert!(told["held_out"]["p@1"].as_f64() > Some(0.6), "{told}");
+    // Labels that validation has at random judge the same features as bad.
+    let text = lines_of_data(240, 300);
+    let labels: Vec<&str> = text.lines().skip(1).map(|line| line.split(' ').next().unwrap()).collect();
+    let moved = |(i, line): (usize, &str)| format!("{} {}\n", labels[(i + 7) % 60], line.split_once(' ').unwrap().1);
+    desk.write("moved.txt", format!("60 60 20\n{}", text.lines().skip(1).enumerate().map(moved).collect::<String>()));
+    let bad = desk.json("train a.txt --validation moved.txt -o x.model --json");
+    assert!(bad["held_out"]["p@1"].as_f64() < Some(0.4), "{bad}");
+    desk.ok("convert a.txt -o a.rmb");
+    desk.ok("train a.rmb --validation b.txt -o cached.model");
+    assert!(desk.read("cached.model") == desk.read("m.model"), "a cache gives the same bytes");
+
+    // Words have numbers of their own in each file.
+    desk.write("a.vw", ["red |f rose wine\n", "blue |f sky sea\n", "green |f leaf grass\n"].concat().repeat(20));
+    desk.write("b.vw", ["green |f grass new\n", "brown,red |f rose\n", "blue |f sea\n"].concat().repeat(4));
+    let outcome = desk.ok("train a.vw --validation b.vw -o w.model --json");
+    let told: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    assert_eq!(
+        (&told["held_out"]["examples"], &told["held_out"]["p@1"]),
+        (&Value::from(12), &Value::from(1.0)),
+        "{told}"
+    );
+    assert!(outcome.stderr.contains("b.vw: 4 labels are not in the training data"), "{}", outcome.stderr);
+    desk.write("c.vw", "brown |f rose\n");
+    let outcome = desk.run("train a.vw --validation c.vw -o y.model");
+    assert!(outcome.code == 2 && outcome.stderr.contains("c.vw: no example has a label"), "{}", outcome.stderr);
+
+    desk.write("a.jsonl", jsonl(&texts()[..90]));
+    desk.write("b.jsonl", jsonl(&texts()[90..]));
+    let told = desk.json("train a.jsonl --validation b.jsonl --text -o t.model --json");
+    assert_eq!((&told["n"], &told["held_out"]["examples"]), (&Value::from(120), &Value::from(30)));
+
+    for options in ["--head ilr", "--method fastxml", "--group-duplicates", "--cross-validate 3"] {
+        desk_refuses(&desk, &format!("train a.txt --validation b.txt -o y.model {options}"));
+    }
+    assert!(desk.refused("train a.txt --validation b.txt -o b.txt").contains("is also an input"));
+}
+
+/// A line that is refused, by clap or by ourselves.
+fn desk_refuses(desk: &Desk, line: &str) {
+    let outcome = desk.run(line);
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (2, ""), "{line}: {}", outcome.stderr);
+    assert!(outcome.stderr.contains("--validation"), "{line}: {}", outcome.stderr);
+}
+
+#[test]
+fn cross_validation_judges_every_example_and_changes_nothing() {
+    let desk = Desk::with_data();
+    for options in ["", "--head ilr", "--method fastxml", "--group-duplicates"] {
+        desk.ok(&format!("train train.txt -o m.model {options}"));
+        let told = desk.json(&format!("train train.txt -o x.model --json --cross-validate 3 {options}"));
+        let figures = &told["cross_validation"];
+        assert_eq!((&figures["n"], &figures["level"]), (&Value::from(300), &Value::from(0.9)), "{options}");
+        assert!(figures["p@1"].as_f64() > Some(0.4) && figures["intervals"]["p@1"].is_array(), "{options}: {figures}");
+        assert!(desk.read("x.model") == desk.read("m.model"), "{options}");
+    }
+    let known = desk.json("eval x.model train.txt --json")["p@1"].as_f64();
+    let told = desk.json("train train.txt -o x.model --json --cross-validate 3")["cross_validation"].clone();
+    assert!(told["p@1"].as_f64() < known, "a model that knows an example is better on it");
+    let again =
+        desk.json("train train.txt -o x.model --json --cross-validate 3 --threads 1")["cross_validation"].clone();
+    assert_eq!((&told["p@1"], &told["intervals"]), (&again["p@1"], &again["intervals"]));
+    assert!(desk.ok("train train.txt -o x.model --cross-validate 3").stdout.contains("in 3 parts, 90 % intervals"));
+    for parts in ["0", "1", "301"] {
+        let sentence = desk.refused(&format!("train train.txt -o y.model --cross-validate {parts}"));
+        assert!(sentence.contains("--cross-validate: 300 examples cannot be divided"), "{sentence}");
+    }
+}
 
 #[test]
 fn json_tells_what_was_made() {

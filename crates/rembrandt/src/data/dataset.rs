@@ -380,6 +380,26 @@ impl Dataset {
         Ok(Dataset::from_blocks(Shape { n, ..self.shape }, blocks, self.names.clone()))
     }
 
+    /// These examples and some more, copied into memory. Features and labels of the others are numbered as here.
+    ///
+    /// # Errors
+    /// If one has a number that there is not here.
+    pub fn with_examples(&self, more: &Rows) -> Result<Dataset> {
+        let beyond = |csr: &Csr, width: usize| csr.view().columns().iter().any(|id| *id as usize >= width);
+        if beyond(&more.x, self.shape.d) || beyond(&more.y, self.shape.c) {
+            return Err(Error::parameter("more", "an example has a feature or label beyond those of the data"));
+        }
+        let (mut builder, mut blocks) = (ChunkBuilder::new(), Vec::new());
+        let mut store = |block| {
+            blocks.push(block);
+            Ok::<(), Error>(())
+        };
+        self.for_each_chunk(|chunk| builder.push(&owned(&chunk), &mut store))?;
+        builder.push(more, &mut store)?;
+        builder.finish(&mut store)?;
+        Ok(Dataset::from_blocks(Shape { n: self.shape.n + more.len(), ..self.shape }, blocks, self.names.clone()))
+    }
+
     /// The same examples with other values of their features, copied into memory. `change` gets some rows at a time and
     /// returns as many.
     pub fn map_features(&self, change: impl Fn(CsrRef<'_>) -> Result<Csr>) -> Result<Dataset> {
@@ -421,6 +441,17 @@ impl Dataset {
             ChunkStore::File(cache) => (0..cache.chunks()).try_for_each(|i| cache.with_chunk(i, &mut f)),
         }
     }
+}
+
+/// A copy of the rows of a chunk.
+fn owned(chunk: &Chunk<'_>) -> Rows {
+    let copy = |rows: CsrRef<'_>| {
+        let mut own = Csr::new(rows.values.is_none());
+        own.extend_rows(rows, 0, rows.rows());
+        own
+    };
+    let (x, y) = (copy(chunk.side(Side::X).rows), copy(chunk.side(Side::Y).rows));
+    Rows { x, y, weights: chunk.weights.map(<[f32]>::to_vec) }
 }
 
 /// Converts a text file into a cache file, holding one chunk in memory at a time, and opens it. The file appears

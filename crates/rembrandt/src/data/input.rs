@@ -29,6 +29,8 @@ pub enum Input<'a> {
     Texts {
         /// The text of each example.
         texts: &'a [&'a str],
+        /// What each record is called; absent where they have no ids.
+        ids: Option<&'a [&'a str]>,
         /// Labels of each example; none if the file has none.
         labels: CsrRef<'a>,
         /// Weight of each example; absent when all are 1.
@@ -107,7 +109,9 @@ pub fn read_input(path: &Path, kind: &InputKind, run: &mut Run<'_>, sink: &mut I
             Err(Error::file(path, "this is a cache file, which holds features, but the model takes texts"))
         }
         InputKind::Records(options, names) => {
-            let mut texts = |records: &Records, labels: CsrRef<'_>| sink(texts_of(records, labels, &records.texts()));
+            let mut texts = |records: &Records, labels: CsrRef<'_>| {
+                sink(texts_of(records, labels, &records.texts(), records.ids().as_deref()))
+            };
             Ok(read_records_with_vocabulary(path, options, names, run, &mut texts)?.records)
         }
     }
@@ -130,7 +134,9 @@ pub fn read_input_from(
             Ok(read_rows_with_vocabulary_from(reader, name, options, vocabulary, run, &mut rows)?.shape.n as u64)
         }
         InputKind::Records(options, names) => {
-            let mut texts = |records: &Records, labels: CsrRef<'_>| sink(texts_of(records, labels, &records.texts()));
+            let mut texts = |records: &Records, labels: CsrRef<'_>| {
+                sink(texts_of(records, labels, &records.texts(), records.ids().as_deref()))
+            };
             Ok(read_records_with_vocabulary_from(reader, name, options, names, run, &mut texts)?.records)
         }
     }
@@ -140,6 +146,11 @@ fn rows_of(rows: &Rows) -> Input<'_> {
     Input::Rows { x: rows.x.view(), y: rows.y.view(), weights: rows.weights.as_deref() }
 }
 
-fn texts_of<'a>(records: &'a Records, labels: CsrRef<'a>, texts: &'a [&'a str]) -> Input<'a> {
-    Input::Texts { texts, labels, weights: records.weights() }
+fn texts_of<'a>(
+    records: &'a Records,
+    labels: CsrRef<'a>,
+    texts: &'a [&'a str],
+    ids: Option<&'a [&'a str]>,
+) -> Input<'a> {
+    Input::Texts { texts, ids, labels, weights: records.weights() }
 }

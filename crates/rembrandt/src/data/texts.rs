@@ -11,6 +11,7 @@ use super::names::Names;
 use super::records::{RecordOptions, Records, label_ids, read_records};
 use super::vocabulary::Numbering;
 use super::{Dataset, NameIndex, Rows, Shape, Side};
+use crate::linalg::csr::Csr;
 use crate::{Error, Result, Run};
 
 /// Labelled texts in memory.
@@ -68,6 +69,11 @@ impl Texts {
         Ok(Texts { batches, path: path.to_owned() })
     }
 
+    /// Adds the texts of another file after these.
+    pub fn extend(&mut self, more: Texts) {
+        self.batches.extend(more.batches);
+    }
+
     /// Number of texts.
     pub fn len(&self) -> usize {
         self.batches.iter().map(Records::len).sum()
@@ -76,6 +82,19 @@ impl Texts {
     /// Whether there is no text.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// The labels of each text, numbered in the order of first appearance, and their names.
+    ///
+    /// # Errors
+    /// If there are too many.
+    pub fn labels(&self) -> Result<(Csr, Vec<String>)> {
+        let (mut numbering, mut labels) = (Numbering::after(NameIndex::default()), Csr::new(true));
+        for records in &self.batches {
+            let rows = label_ids(records, &mut numbering, &self.path)?;
+            labels.extend_rows(rows.view(), 0, rows.rows());
+        }
+        Ok((labels, numbering.words().map(str::to_owned).collect()))
     }
 
     /// Fits a featurizer to the texts and makes a data set of the two. Labels are numbered in the order of first

@@ -5,15 +5,20 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::bootstrap::{Weights, interval};
-use super::tally::{Applicable, ExampleTally, Sums, Tally};
-use super::{Bootstrap, Intervals, Propensities, Propensity, RANKS, Scores, ndcg_at, precision_at, recall_at};
+use super::labels::{Band, Confusion, Confusions, LabelScores, Labels, bands};
+use super::tally::{Applicable, ExampleTally, RankSums, Sums, Tally};
+use super::{
+    Bootstrap, ECE_BINS, Intervals, Measures, Propensities, Propensity, RANKS, Scores, ndcg_at, precision_at, recall_at,
+};
 use crate::{Error, Result};
 
 /// Settings of an evaluation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct Settings {
+    /// The ranks down to which lists are scored, ascending.
+    pub ranks: Vec<usize>,
     /// Constants of the propensity model behind `psp@k`.
     pub propensity: Propensity,
     /// Whether scores are probabilities: then they must be given with every example, lie in [0, 1], and `ece` says
@@ -25,12 +30,19 @@ pub struct Settings {
 
 setter!(Settings);
 
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings { ranks: RANKS.to_vec(), propensity: Propensity::default(), probabilities: false, bootstrap: None }
+    }
+}
+
 /// The truth about an example, and a prediction for it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Example<'a> {
     /// The true labels, ascending and distinct. They may lie beyond the labels of the model.
     pub truth: &'a [u32],
-    /// The labels ranked highest, best first, as from [`rank`](super::rank). Only the first five are looked at.
+    /// The labels ranked highest, best first, as from [`rank`](super::rank). Only those are looked at that are
+    /// [scored](Settings::ranks).
     pub ranked: &'a [u32],
     /// Score or probability of each of `ranked`, in descending order.
     pub scores: Option<&'a [f32]>,
@@ -42,7 +54,7 @@ pub struct Example<'a> {
 
 /// Takes examples one by one and keeps the sums that their scores are made of.
 ///
-/// The memory is 8 bytes per label for macro-F1, 16 with propensities, and half a kilobyte per replicate of the
+/// The memory is 12 bytes per label for macro-F1, 20 with propensities, and half a kilobyte per replicate of the
 /// bootstrap. The order of examples matters to the scores no more than rounding does; the intervals are drawn for
 /// examples by their number.
 #[derive(Clone, Debug)]
@@ -58,6 +70,7 @@ pub struct Evaluator {
     most_labels: usize,
     longest_list: usize,
     all: Tally,
+    confusions: Confusions,
     replicates: Vec<Tally>,
     source: Weights,
     weights: Vec<u32>,
@@ -69,12 +82,16 @@ impl Evaluator {
         if let Some(bootstrap) = &settings.bootstrap {
             bootstrap.check()?;
         }
+        if settings.ranks.first().is_none_or(|k| *k == 0) || !settings.ranks.is_sorted_by(|a, b| a < b) {
+            return Err(Error::parameter("ranks", "must be numbers above 0, ascending and each once"));
+        }
         Ok(Evaluator::empty(c, settings, None, 0))
     }
 
     fn empty(c: usize, settings: Settings, propensities: Option<Arc<Propensities>>, first: u64) -> Evaluator {
         let (replicates, seed, labels) =
             settings.bootstrap.map_or((0, 0, None), |b| (b.replicates, b.seed, b.macro_f1.then_some(c)));
+        let ranks = settings.ranks.len();
         Evaluator {
             c,
             settings,
@@ -84,8 +101,9 @@ impl Evaluator {
             decided: 0,
             most_labels: 0,
             longest_list: 0,
-            all: Tally::new(Some(c)),
-            replicates: vec![Tally::new(labels); replicates],
+            all: Tally::new(ranks, Some(c)),
+            confusions: Confusions::default(),
+            replicates: vec![Tally::new(ranks, labels); replicates],
             source: Weights::new(seed),
             weights: vec![0; replicates],
         }
@@ -113,11 +131,11 @@ impl Evaluator {
     /// whole.push(&Example { truth: &[3], ranked: &[3, 1], ..Example::default() })?;
     /// part.push(&Example { truth: &[4], ranked: &[3, 1], ..Example::default() })?;
     /// whole.merge(part);
-    /// assert_eq!(whole.scores().p1, Some(0.5));
+    /// assert_eq!(whole.scores().of("p@1"), Some(0.5));
     /// # Ok::<(), rembrandt::Error>(())
     /// ```
     pub fn part(&self, first: u64) -> Evaluator {
-        Evaluator::empty(self.c, self.settings, self.propensities.clone(), first)
+        Evaluator::empty(self.c, self.settings.clone(), self.propensities.clone(), first)
     }
 
     /// Adds the examples of another part.
@@ -125,13 +143,14 @@ impl Evaluator {
     /// # Panics
     /// If the two were made for different numbers of labels or with different settings.
     pub fn merge(&mut self, other: Evaluator) {
-        let made_for = |e: &Evaluator| (e.c, e.settings, e.propensities.is_some());
+        let made_for = |e: &Evaluator| (e.c, e.settings.clone(), e.propensities.is_some());
         assert_eq!(made_for(self), made_for(&other), "parts of one evaluation are made alike");
         self.n += other.n;
         self.decided += other.decided;
         self.most_labels = self.most_labels.max(other.most_labels);
         self.longest_list = self.longest_list.max(other.longest_list);
         self.all.merge(other.all);
+        self.confusions.merge(other.confusions);
         for (mine, theirs) in self.replicates.iter_mut().zip(other.replicates) {
             mine.merge(theirs);
         }
@@ -146,6 +165,9 @@ impl Evaluator {
         self.check(example).map_err(|reason| Error::Data(format!("example {number} (counted from 0): {reason}")))?;
         let row = self.row(example);
         self.all.add(&row, 1);
+        if let Some(positive) = example.positive {
+            self.confusions.add(example.truth, example.ranked, positive);
+        }
         self.source.fill(number, &mut self.weights);
         for (replicate, weight) in self.replicates.iter_mut().zip(&self.weights) {
             if *weight > 0 {
@@ -173,7 +195,7 @@ impl Evaluator {
             ascending("positive", positive)?;
             known(positive)?;
         }
-        let ranked = &example.ranked[..example.ranked.len().min(RANKS[2])];
+        let ranked = &example.ranked[..example.ranked.len().min(self.deepest())];
         known(ranked)?;
         if let Some(twice) = (1..ranked.len()).find(|i| ranked[..*i].contains(&ranked[*i])) {
             return Err(format!("label {} is ranked twice", ranked[twice]));
@@ -201,16 +223,20 @@ impl Evaluator {
     fn row<'a>(&self, example: &Example<'a>) -> ExampleTally<'a> {
         let &Example { truth, ranked, .. } = example;
         let positive = example.positive.unwrap_or_default();
-        let worth = |f: &dyn Fn(&Propensities, usize) -> f64| {
-            self.propensities.as_deref().map_or([0.0; 3], |propensities| RANKS.map(|k| f(propensities, k)))
+        let at = |k: &usize| {
+            let worth = |f: &dyn Fn(&Propensities) -> f64| self.propensities.as_deref().map_or(0.0, f);
+            RankSums {
+                precision: precision_at(truth, ranked, *k),
+                recall: recall_at(truth, ranked, *k),
+                ndcg: ndcg_at(truth, ranked, *k),
+                gain: worth(&|propensities| propensities.gain_at(truth, ranked, *k)),
+                best: worth(&|propensities| propensities.best_at(truth, *k)),
+            }
         };
         let sums = Sums {
             weight: 1.0,
-            precision: RANKS.map(|k| precision_at(truth, ranked, k)),
-            recall: RANKS.map(|k| recall_at(truth, ranked, k)),
-            ndcg: RANKS.map(|k| ndcg_at(truth, ranked, k)),
-            gain: worth(&|propensities, k| propensities.gain_at(truth, ranked, k)),
-            best: worth(&|propensities, k| propensities.best_at(truth, k)),
+            first: precision_at(truth, ranked, 1),
+            ranks: self.settings.ranks.iter().map(at).collect(),
             common: positive.iter().filter(|label| truth.binary_search(label).is_ok()).count() as f64,
             predicted: positive.len() as f64,
             actual: truth.len() as f64,
@@ -224,30 +250,112 @@ impl Evaluator {
         }
     }
 
-    fn applicable(&self) -> Applicable {
+    /// The last rank that is scored.
+    fn deepest(&self) -> usize {
+        self.settings.ranks.last().copied().unwrap_or(0)
+    }
+
+    fn applicable(&self) -> Applicable<'_> {
         Applicable {
-            n: self.n,
             c: self.c,
+            ranks: &self.settings.ranks,
             beyond_first: self.longest_list > 1,
             multiclass: self.most_labels == 1,
-            decisions: self.decided == self.n,
+            decisions: self.all_decided(),
         }
+    }
+
+    /// Whether every example says which labels it predicts.
+    fn all_decided(&self) -> bool {
+        self.decided == self.n
+    }
+
+    /// Number of examples so far.
+    pub fn n(&self) -> u64 {
+        self.n
+    }
+
+    /// How to compute intervals, if at all.
+    pub fn bootstrap(&self) -> Option<Bootstrap> {
+        self.settings.bootstrap
     }
 
     /// The scores of the examples so far.
     pub fn scores(&self) -> Scores {
-        self.all.scores(&self.applicable())
+        self.measures(self.all.scores(&self.applicable()))
     }
 
     /// The interval of each score, if [asked for](Settings::bootstrap).
     ///
-    /// Replicates in which a score has nothing to divide by are left out of its interval. A calibration error is a
-    /// mean of absolute values and grows with noise, of which replicates have more than the data: on few examples
-    /// its interval tends to lie above it.
+    /// A score lies in its interval. Replicates in which a score has nothing to divide by are left out.
     pub fn intervals(&self) -> Option<Intervals> {
-        self.settings.bootstrap?;
-        let applicable = self.applicable();
-        let replicates: Vec<Scores> = self.replicates.iter().map(|tally| tally.scores(&applicable)).collect();
-        Some(self.scores().combine(&replicates, interval))
+        let level = self.settings.bootstrap?.level;
+        let replicates = self.replicates();
+        let of = |(i, score): (usize, Option<f64>)| {
+            let values = replicates.iter().filter_map(|replicate| replicate[i]).collect();
+            interval(score?, values, level)
+        };
+        Some(self.measures(self.all.scores(&self.applicable()).into_iter().enumerate().map(of)))
     }
+
+    /// The scores of each replicate, in the order of their names.
+    pub(super) fn replicates(&self) -> Vec<Vec<Option<f64>>> {
+        let applicable = self.applicable();
+        self.replicates.iter().map(|tally| tally.scores(&applicable)).collect()
+    }
+
+    /// Under the names of the scores.
+    fn measures<T: Copy>(&self, values: impl IntoIterator<Item = Option<T>>) -> Measures<T> {
+        Measures::new(&self.settings.ranks, values, self.n)
+    }
+
+    /// How well each label is predicted that is true or predicted somewhere, in the order of ids; absent unless every
+    /// example says which labels it predicts.
+    pub fn labels(&self) -> Option<Vec<LabelScores>> {
+        self.all.labels.as_ref().filter(|_| self.all_decided()).map(|labels: &Labels| labels.decided().collect())
+    }
+
+    /// The same for the most frequent labels, which make up a third of those given in training, those of the second third,
+    /// and the others; `counts` are the training examples of each label. Labels that are equally frequent stay together.
+    ///
+    /// # Panics
+    /// If a label has no count.
+    pub fn bands(&self, counts: &[u64]) -> Option<Vec<Band>> {
+        self.labels().map(|labels| bands(&labels, counts))
+    }
+
+    /// Pairs of labels of which one is missed and the other given in its place, those of most examples first. Only labels
+    /// that are [ranked](Settings::ranks) count as given.
+    pub fn confusions(&self) -> Vec<Confusion> {
+        self.confusions.ranked()
+    }
+
+    /// How far probabilities can be trusted: the bins of `ece` that have examples.
+    pub fn reliability(&self) -> Vec<ReliabilityBin> {
+        let width = 1.0 / ECE_BINS as f64;
+        let bin = |(i, bin): (usize, &super::tally::Bin)| ReliabilityBin {
+            low: i as f64 * width,
+            high: (i + 1) as f64 * width,
+            examples: bin.weight as u64,
+            probability: bin.probability / bin.weight,
+            frequency: bin.right / bin.weight,
+        };
+        self.all.bins.iter().enumerate().filter(|(_, bin)| bin.weight > 0.0).map(bin).collect()
+    }
+}
+
+/// Examples whose first label is about equally probable.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct ReliabilityBin {
+    /// Least probability of the bin.
+    pub low: f64,
+    /// Where the next one begins.
+    pub high: f64,
+    /// How many there are.
+    pub examples: u64,
+    /// The mean of the probabilities.
+    pub probability: f64,
+    /// The share of labels that are true.
+    pub frequency: f64,
 }

@@ -1,7 +1,8 @@
 //! How good ranked predictions are.
 //!
 //! An [`Evaluator`] takes one [`Example`] at a time and keeps sums, so its memory does not grow with the number of
-//! examples. It answers with [`Scores`] and, on request, with bootstrap [`Intervals`].
+//! examples. It answers with [`Scores`] and, on request, with bootstrap [`Intervals`]; with the scores of each label, of
+//! frequent and of rare ones, and the pairs that are mixed up; and it [compares](Evaluator::compare) two predictors.
 //!
 //! | key | score | value of n examples |
 //! |---|---|---|
@@ -41,16 +42,18 @@
 //!     evaluator.push(&Example { truth: &truth, ranked: &rank(&scores, 5), ..Example::default() })?;
 //! }
 //! let scores = evaluator.scores();
-//! assert_eq!((scores.p1, scores.r3, scores.error), (Some(0.5), Some(1.0), Some(0.5)));
-//! assert_eq!(scores.hamming, None); // no example said which labels it predicts
-//! let interval = evaluator.intervals().and_then(|all| all.p1).expect("asked for");
+//! assert_eq!((scores.of("p@1"), scores.of("r@3"), scores.of("error")), (Some(0.5), Some(1.0), Some(0.5)));
+//! assert_eq!(scores.of("hamming"), None); // no example said which labels it predicts
+//! let interval = evaluator.intervals().and_then(|all| all.of("p@1")).expect("asked for");
 //! assert!(interval.low <= 0.5 && interval.high >= 0.5);
 //! # Ok::<(), rembrandt::Error>(())
 //! ```
 
 mod at;
 mod bootstrap;
+mod comparison;
 mod evaluator;
+mod labels;
 mod propensity;
 mod scores;
 mod tally;
@@ -60,13 +63,15 @@ mod threshold;
 
 pub use crate::linalg::topk::{rank, rank_candidates};
 pub use at::{ndcg_at, precision_at, recall_at};
-pub use bootstrap::{Bootstrap, INTERVAL, MIN_REPLICATES};
-pub use evaluator::{Evaluator, Example, Settings};
+pub use bootstrap::{Bootstrap, LEVEL};
+pub use comparison::Difference;
+pub use evaluator::{Evaluator, Example, ReliabilityBin, Settings};
+pub use labels::{Band, Confusion, LabelScores};
 pub use propensity::{Propensities, Propensity};
 pub use scores::{Interval, Intervals, Measures, Scores};
 pub use threshold::{DEFAULT_THRESHOLD, best_f1_thresholds, best_f1_thresholds_on, predicted_positive};
 
-/// The ranks down to which lists are scored.
+/// The ranks down to which lists are scored where none are asked for.
 pub const RANKS: [usize; 3] = [1, 3, 5];
 
 /// Bins of the expected calibration error.

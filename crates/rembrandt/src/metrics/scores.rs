@@ -1,9 +1,9 @@
 //! The scores under their stable names.
 
-use serde::{Deserialize, Serialize};
+use serde::ser::{Serialize, SerializeMap, Serializer};
 
-/// Where a score lies with a confidence of 90 %, see [`INTERVAL`](super::INTERVAL).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+/// Where a score lies with the confidence that the [`Bootstrap`](super::Bootstrap) asks for.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Interval {
     /// Lower end.
     pub low: f64,
@@ -14,80 +14,61 @@ pub struct Interval {
 /// One value per score.
 pub type Scores = Measures<f64>;
 
-/// One interval per score, in the same fields as [`Scores`].
+/// One interval per score, under the same names as [`Scores`].
 pub type Intervals = Measures<Interval>;
 
-/// Writes out the fields once, for the struct and for what goes over all of them.
-macro_rules! measures {
-    ($($field:ident $key:literal $text:literal;)*) => {
-        /// Something for each score; absent (`null` in JSON) where the score does not apply.
-        ///
-        /// The serialised names are stable, and all of them are always there:
-        ///
-        /// ```
-        /// use rembrandt::metrics::Scores;
-        ///
-        /// let scores = Scores { p1: Some(0.5), n: 2, ..Scores::default() };
-        /// let json = serde_json::to_string(&scores)?;
-        /// assert!(json.starts_with(r#"{"p@1":0.5,"p@3":null,"#) && json.ends_with(r#""ece":null,"n":2}"#));
-        /// assert_eq!(serde_json::from_str::<Scores>(&json)?, scores);
-        /// # Ok::<(), serde_json::Error>(())
-        /// ```
-        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-        pub struct Measures<T> {
-            $(#[doc = $text] #[serde(rename = $key)] pub $field: Option<T>,)*
-            /// Number of examples.
-            pub n: u64,
-        }
-
-        impl<T> Default for Measures<T> {
-            fn default() -> Measures<T> {
-                Measures { $($field: None,)* n: 0 }
-            }
-        }
-
-        impl<T: Copy> Measures<T> {
-            /// Serialised name and value of each score, for tables.
-            ///
-            /// ```
-            /// use rembrandt::metrics::Scores;
-            ///
-            /// let names: Vec<_> = Scores::default().entries().into_iter().map(|(name, _)| name).collect();
-            /// assert_eq!(names[..4], ["p@1", "p@3", "p@5", "r@1"]);
-            /// ```
-            pub fn entries(&self) -> Vec<(&'static str, Option<T>)> {
-                vec![$(($key, self.$field),)*]
-            }
-        }
-
-        impl Scores {
-            /// Makes of each score that applies, and of its values in all of `others`, something else.
-            pub(super) fn combine<T>(&self, others: &[Scores], f: impl Fn(Vec<f64>) -> Option<T>) -> Measures<T> {
-                Measures {
-                    $($field: self.$field.and_then(|_| f(others.iter().filter_map(|s| s.$field).collect())),)*
-                    n: self.n,
-                }
-            }
-        }
-    };
+/// Something for each score, absent where the score does not apply.
+///
+/// It serialises under stable names, all of which are always there, `null` where they do not apply, and the number of
+/// examples as `n`.
+///
+/// ```
+/// use rembrandt::metrics::{Evaluator, Example, Settings};
+///
+/// let mut evaluator = Evaluator::new(10, Settings::default().with(|s| s.ranks = vec![1, 10]))?;
+/// evaluator.push(&Example { truth: &[3, 4], ranked: &[3, 1], ..Example::default() })?;
+/// let scores = evaluator.scores();
+/// assert_eq!((scores.of("p@1"), scores.of("r@10"), scores.of("p@5")), (Some(1.0), Some(0.5), None));
+/// let json = serde_json::to_string(&scores)?;
+/// assert!(json.starts_with(r#"{"p@1":1.0,"p@10":0.1,"#) && json.ends_with(r#""ece":null,"n":1}"#));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measures<T> {
+    entries: Vec<(String, Option<T>)>,
+    /// Number of examples.
+    pub n: u64,
 }
 
-measures! {
-    p1 "p@1" "Precision at 1.";
-    p3 "p@3" "Precision at 3.";
-    p5 "p@5" "Precision at 5.";
-    r1 "r@1" "Recall at 1.";
-    r3 "r@3" "Recall at 3.";
-    r5 "r@5" "Recall at 5.";
-    ndcg1 "ndcg@1" "nDCG at 1.";
-    ndcg3 "ndcg@3" "nDCG at 3.";
-    ndcg5 "ndcg@5" "nDCG at 5.";
-    psp1 "psp@1" "Propensity-scored precision at 1.";
-    psp3 "psp@3" "Propensity-scored precision at 3.";
-    psp5 "psp@5" "Propensity-scored precision at 5.";
-    error "error" "Multiclass error.";
-    hamming "hamming" "Hamming loss.";
-    micro_f1 "micro_f1" "F1 of all decisions together.";
-    macro_f1 "macro_f1" "F1 of each label, averaged over labels.";
-    ece "ece" "Expected calibration error.";
+impl<T: Copy> Measures<T> {
+    /// One thing for each of the [`keys`].
+    pub(super) fn new(ranks: &[usize], values: impl IntoIterator<Item = Option<T>>, n: u64) -> Measures<T> {
+        Measures { entries: keys(ranks).into_iter().zip(values).collect(), n }
+    }
+
+    /// The value under this name, if it applies.
+    pub fn of(&self, key: &str) -> Option<T> {
+        self.entries.iter().find(|(name, _)| name == key).and_then(|(_, value)| *value)
+    }
+
+    /// Name and value of each score, for tables.
+    pub fn entries(&self) -> impl ExactSizeIterator<Item = (&str, Option<T>)> {
+        self.entries.iter().map(|(name, value)| (name.as_str(), *value))
+    }
+}
+
+impl<T: Serialize> Serialize for Measures<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.entries.len() + 1))?;
+        self.entries.iter().try_for_each(|(name, value)| map.serialize_entry(name, value))?;
+        map.serialize_entry("n", &self.n)?;
+        map.end()
+    }
+}
+
+/// The names of all scores, in their order.
+fn keys(ranks: &[usize]) -> Vec<String> {
+    let ranked =
+        ["p", "r", "ndcg", "psp"].into_iter().flat_map(|score| ranks.iter().map(move |k| format!("{score}@{k}")));
+    ranked.chain(["error", "hamming", "micro_f1", "macro_f1", "ece"].map(str::to_owned)).collect()
 }

@@ -1,98 +1,61 @@
 //! The sums that scores are made of.
 
-use std::collections::HashSet;
-
-use super::{ECE_BINS, Scores};
+use super::ECE_BINS;
+use super::labels::Labels;
 
 /// The sums over one example, or many.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Sums {
     pub weight: f64,
-    pub precision: [f64; 3],
-    pub recall: [f64; 3],
-    pub ndcg: [f64; 3],
-    /// Σ 1/p of the true labels that were found, and of those that could have been.
-    pub gain: [f64; 3],
-    pub best: [f64; 3],
+    /// Examples whose first label is true.
+    pub first: f64,
     /// Labels predicted and true, predicted, true.
     pub common: f64,
     pub predicted: f64,
     pub actual: f64,
+    /// For each rank that is scored.
+    pub ranks: Vec<RankSums>,
+}
+
+/// The sums of what is scored down to one rank.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct RankSums {
+    pub precision: f64,
+    pub recall: f64,
+    pub ndcg: f64,
+    /// Σ 1/p of the true labels that were found, and of those that could have been.
+    pub gain: f64,
+    pub best: f64,
 }
 
 impl Sums {
+    fn zero(ranks: usize) -> Sums {
+        let ranks = vec![RankSums::default(); ranks];
+        Sums { weight: 0.0, first: 0.0, common: 0.0, predicted: 0.0, actual: 0.0, ranks }
+    }
+
     fn add(&mut self, other: &Sums, weight: f64) {
         self.weight += weight * other.weight;
-        for i in 0..3 {
-            self.precision[i] += weight * other.precision[i];
-            self.recall[i] += weight * other.recall[i];
-            self.ndcg[i] += weight * other.ndcg[i];
-            self.gain[i] += weight * other.gain[i];
-            self.best[i] += weight * other.best[i];
-        }
+        self.first += weight * other.first;
         self.common += weight * other.common;
         self.predicted += weight * other.predicted;
         self.actual += weight * other.actual;
+        for (mine, theirs) in self.ranks.iter_mut().zip(&other.ranks) {
+            mine.precision += weight * theirs.precision;
+            mine.recall += weight * theirs.recall;
+            mine.ndcg += weight * theirs.ndcg;
+            mine.gain += weight * theirs.gain;
+            mine.best += weight * theirs.best;
+        }
     }
 }
 
 /// One bin of the calibration error: examples, their probabilities, and how many of them were right.
 #[derive(Clone, Copy, Debug, Default)]
-struct Bin {
-    weight: f64,
-    probability: f64,
-    right: f64,
-}
-
-/// Decisions about each label.
-#[derive(Clone, Debug)]
-struct Labels {
-    /// Examples for which the label is predicted and true.
-    common: Vec<u32>,
-    /// Examples for which it is predicted plus those for which it is true.
-    total: Vec<u32>,
-    /// True labels beyond those of the model. They cannot be predicted, so that they occurred says all.
-    beyond: HashSet<u32>,
-}
-
-impl Labels {
-    fn new(c: usize) -> Labels {
-        Labels { common: vec![0; c], total: vec![0; c], beyond: HashSet::new() }
-    }
-
-    fn add(&mut self, truth: &[u32], positive: &[u32], weight: u32) {
-        for &label in truth {
-            match self.total.get_mut(label as usize) {
-                Some(total) => *total += weight,
-                None => {
-                    self.beyond.insert(label);
-                }
-            }
-        }
-        for &label in positive {
-            self.total[label as usize] += weight;
-            if truth.binary_search(&label).is_ok() {
-                self.common[label as usize] += weight;
-            }
-        }
-    }
-
-    fn merge(&mut self, other: Labels) {
-        for (mine, theirs) in [(&mut self.common, other.common), (&mut self.total, other.total)] {
-            mine.iter_mut().zip(theirs).for_each(|(a, b)| *a += b);
-        }
-        self.beyond.extend(other.beyond);
-    }
-
-    fn macro_f1(&self) -> Option<f64> {
-        let decided = self.common.iter().zip(&self.total).filter(|(_, total)| **total > 0);
-        let (mut sum, mut count) = (0.0, self.beyond.len() as f64);
-        for (common, total) in decided {
-            sum += 2.0 * f64::from(*common) / f64::from(*total);
-            count += 1.0;
-        }
-        ratio(sum, count)
-    }
+pub(super) struct Bin {
+    pub weight: f64,
+    pub probability: f64,
+    pub right: f64,
 }
 
 /// The contribution of one example.
@@ -105,9 +68,9 @@ pub(super) struct ExampleTally<'a> {
 }
 
 /// Which scores apply.
-pub(super) struct Applicable {
-    pub n: u64,
+pub(super) struct Applicable<'a> {
     pub c: usize,
+    pub ranks: &'a [usize],
     pub beyond_first: bool,
     pub multiclass: bool,
     pub decisions: bool,
@@ -117,15 +80,15 @@ pub(super) struct Applicable {
 #[derive(Clone, Debug)]
 pub(super) struct Tally {
     sums: Sums,
-    bins: [Bin; ECE_BINS],
+    pub bins: [Bin; ECE_BINS],
     /// Absent when macro-F1 is not wanted.
-    labels: Option<Labels>,
+    pub labels: Option<Labels>,
 }
 
 impl Tally {
-    /// Nothing yet; with a number of labels if decisions about each of them are to be counted.
-    pub(super) fn new(labels: Option<usize>) -> Tally {
-        Tally { sums: Sums::default(), bins: Default::default(), labels: labels.map(Labels::new) }
+    /// Nothing yet, for so many ranks; with a number of labels if decisions about each of them are to be counted.
+    pub(super) fn new(ranks: usize, labels: Option<usize>) -> Tally {
+        Tally { sums: Sums::zero(ranks), bins: Default::default(), labels: labels.map(Labels::new) }
     }
 
     pub(super) fn add(&mut self, row: &ExampleTally<'_>, weight: u32) {
@@ -153,34 +116,36 @@ impl Tally {
         }
     }
 
-    pub(super) fn scores(&self, applicable: &Applicable) -> Scores {
+    /// The scores, in the order of their names.
+    pub(super) fn scores(&self, applicable: &Applicable<'_>) -> Vec<Option<f64>> {
         let s = &self.sums;
-        let mean = |sums: [f64; 3]| triple(sums, [s.weight; 3], applicable.beyond_first);
-        let [p1, p3, p5] = mean(s.precision);
-        let [r1, r3, r5] = mean(s.recall);
-        let [ndcg1, ndcg3, ndcg5] = mean(s.ndcg);
-        let [psp1, psp3, psp5] = triple(s.gain, s.best, applicable.beyond_first);
+        let at = |values: fn(&RankSums, f64) -> (f64, f64)| {
+            let scored = s.ranks.iter().zip(applicable.ranks);
+            scored.map(move |(sums, k)| {
+                let (above, below) = values(sums, s.weight);
+                // No list goes beyond the first rank where none has more than one label.
+                ratio(above, below).filter(|_| *k == 1 || applicable.beyond_first)
+            })
+        };
         let decided = s.predicted + s.actual;
         let cells = s.weight * applicable.c as f64;
         let gap: f64 = self.bins.iter().map(|bin| (bin.right - bin.probability).abs()).sum();
         let when = |applies: bool, score: Option<f64>| score.filter(|_| applies);
-        Scores {
-            error: when(applicable.multiclass, p1.map(|p| 1.0 - p)),
-            hamming: when(applicable.decisions, ratio(decided - 2.0 * s.common, cells)),
-            micro_f1: when(applicable.decisions, ratio(2.0 * s.common, decided)),
-            macro_f1: when(applicable.decisions, self.labels.as_ref().and_then(Labels::macro_f1)),
-            ece: ratio(gap, self.bins.iter().map(|bin| bin.weight).sum()),
-            n: applicable.n,
-            ..Scores { p1, p3, p5, r1, r3, r5, ndcg1, ndcg3, ndcg5, psp1, psp3, psp5, ..Scores::default() }
-        }
+        let ranked = at(|sums, weight| (sums.precision, weight))
+            .chain(at(|sums, weight| (sums.recall, weight)))
+            .chain(at(|sums, weight| (sums.ndcg, weight)))
+            .chain(at(|sums, _| (sums.gain, sums.best)));
+        let others = [
+            when(applicable.multiclass, ratio(s.first, s.weight).map(|right| 1.0 - right)),
+            when(applicable.decisions, ratio(decided - 2.0 * s.common, cells)),
+            when(applicable.decisions, ratio(2.0 * s.common, decided)),
+            when(applicable.decisions, self.labels.as_ref().and_then(Labels::macro_f1)),
+            ratio(gap, self.bins.iter().map(|bin| bin.weight).sum()),
+        ];
+        ranked.chain(others).collect()
     }
 }
 
 fn ratio(above: f64, below: f64) -> Option<f64> {
     (below > 0.0).then(|| above / below)
-}
-
-/// The ratios at each of the three ranks; only the first if no list goes beyond it.
-fn triple(above: [f64; 3], below: [f64; 3], beyond_first: bool) -> [Option<f64>; 3] {
-    [0, 1, 2].map(|i| ratio(above[i], below[i]).filter(|_| i == 0 || beyond_first))
 }

@@ -9,14 +9,15 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{Batch, InputOptions, Model, PredictOptions, Predictor, Threshold};
+use super::{Batch, InputOptions, Model, ModelNames, PredictOptions, Predictions, Predictor, Threshold};
 use crate::data::{Dataset, Examples};
 use crate::linalg::csr::{Csr, CsrRef};
-use crate::metrics::{Bootstrap, Evaluator, Example, Intervals, Propensity, Scores, Settings};
+use crate::metrics::{
+    Band, Bootstrap, Confusion, Difference, Evaluator, Example, Intervals, LEVEL, LabelScores, Propensity, RANKS,
+    ReliabilityBin, Scores, Settings,
+};
 use crate::{Error, Result, Run, Side};
 
-/// Ranks that are scored.
-const TOP: usize = 5;
 /// Labels of an example that are predicted, at most.
 const MOST_PREDICTED: usize = 200;
 /// Examples whose scores one task adds up.
@@ -25,16 +26,23 @@ const EXAMPLES_PER_TASK: usize = 256;
 const MANY_LABELS: usize = 10_000;
 /// Examples that are predicted at a time.
 const BATCH: usize = 4096;
+/// Pairs of labels that are told, those that are mixed up most often: as JSON and as text.
+const CONFUSIONS: usize = 20;
+const FEW_CONFUSIONS: usize = 5;
 
 /// How to evaluate.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct EvaluationOptions {
+    /// The ranks that are scored, ascending.
+    pub ranks: Vec<usize>,
     /// From which probability on a label is predicted, for Hamming loss and F1.
     pub threshold: Threshold,
     /// Replicates of the bootstrap behind the intervals; 0 for none.
     pub bootstrap: usize,
+    /// The confidence of the intervals.
+    pub level: f64,
     /// Constants of the propensity model behind PSP.
     pub propensity: Propensity,
     /// Score all labels also where the model proposes some for each example.
@@ -44,8 +52,10 @@ pub struct EvaluationOptions {
 impl Default for EvaluationOptions {
     fn default() -> EvaluationOptions {
         EvaluationOptions {
+            ranks: RANKS.to_vec(),
             threshold: Threshold::Stored,
             bootstrap: 100,
+            level: LEVEL,
             propensity: Propensity::default(),
             exact: false,
         }
@@ -54,44 +64,144 @@ impl Default for EvaluationOptions {
 
 setter!(EvaluationOptions);
 
+impl EvaluationOptions {
+    /// The settings of an evaluator for so many labels.
+    pub(super) fn settings(&self, c: usize, probabilities: bool) -> Settings {
+        let bootstrap = (self.bootstrap > 0).then(|| {
+            let usual = Bootstrap::default();
+            Bootstrap { replicates: self.bootstrap, level: self.level, macro_f1: c <= MANY_LABELS, ..usual }
+        });
+        Settings { ranks: self.ranks.clone(), propensity: self.propensity, probabilities, bootstrap }
+    }
+}
+
 /// The scores of a model on labelled examples. It prints as a table, and serialises under stable names.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Evaluation {
     /// The scores.
     pub scores: Scores,
-    /// Where they lie with a confidence of 90 %, if asked for.
+    /// Where they lie, if asked for.
     pub intervals: Option<Intervals>,
     /// Number of examples, those without labels among them.
     pub examples: u64,
-    /// Seconds that predicting took.
-    pub seconds: f64,
+    /// Seconds that predicting took; absent where predictions were there.
+    pub seconds: Option<f64>,
+    pub(super) evaluator: Evaluator,
+    pub(super) about: LabelFacts,
+}
+
+/// What is known of labels besides how well they are predicted.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LabelFacts {
+    /// Training examples of each; empty where they are not known.
+    pub counts: Vec<u64>,
+    pub names: Option<ModelNames>,
+    /// The probability from which each is predicted, or one for all; empty where nothing is.
+    pub thresholds: Vec<f32>,
 }
 
 impl Evaluation {
+    /// Adds the evaluation of another model of the same labels on other examples.
+    pub(crate) fn merge(&mut self, other: Evaluation) {
+        self.evaluator.merge(other.evaluator);
+        (self.scores, self.intervals) = (self.evaluator.scores(), self.evaluator.intervals());
+        self.examples += other.examples;
+        self.seconds = self.seconds.zip(other.seconds).map(|(a, b)| a + b);
+    }
+
+    /// The same with other numbers of training examples of the labels.
+    pub(crate) fn counted(mut self, counts: Vec<u64>) -> Evaluation {
+        self.about.counts = counts;
+        self
+    }
+
     /// Examples predicted in a second.
-    pub fn rows_per_second(&self) -> f64 {
-        self.examples as f64 / self.seconds.max(f64::MIN_POSITIVE)
+    pub fn rows_per_second(&self) -> Option<f64> {
+        self.seconds.map(|seconds| self.examples as f64 / seconds.max(f64::MIN_POSITIVE))
     }
 
     /// Name and value of each score that applies, and its interval.
-    pub fn iter(&self) -> impl Iterator<Item = (&'static str, f64, Option<[f64; 2]>)> {
-        let intervals = self.intervals.as_ref().map(Intervals::entries);
-        let scores = self.scores.entries().into_iter().enumerate();
-        scores.filter_map(move |(i, (name, value))| {
-            let interval = intervals.as_ref().and_then(|all| all[i].1).map(|interval| [interval.low, interval.high]);
-            Some((name, value?, interval))
+    pub fn iter(&self) -> impl Iterator<Item = (&str, f64, Option<[f64; 2]>)> {
+        self.scores.entries().filter_map(|(name, value)| {
+            let interval = self.intervals.as_ref().and_then(|all| all.of(name));
+            Some((name, value?, interval.map(|interval| [interval.low, interval.high])))
         })
+    }
+
+    /// How well each label is predicted that is true or predicted somewhere, those with most examples first; empty where
+    /// nothing is predicted but only ranked.
+    pub fn labels(&self) -> Vec<LabelScores> {
+        let mut labels = self.evaluator.labels().unwrap_or_default();
+        labels.sort_by_key(|label| std::cmp::Reverse(label.support));
+        labels
+    }
+
+    /// The same for frequent labels, rarer and rare ones; empty where that is not known.
+    pub fn bands(&self) -> Vec<Band> {
+        if self.about.counts.is_empty() {
+            Vec::new()
+        } else {
+            self.evaluator.bands(&self.about.counts).unwrap_or_default()
+        }
+    }
+
+    /// Pairs of labels of which one is missed and the other given, those of most examples first.
+    pub fn confusions(&self) -> Vec<Confusion> {
+        self.evaluator.confusions()
+    }
+
+    /// How often labels are right that are given with some probability; empty where scores are no probabilities.
+    pub fn reliability(&self) -> Vec<ReliabilityBin> {
+        self.evaluator.reliability()
+    }
+
+    /// Each score beside that of other predictions for the same examples, and whether they differ by more than chance.
+    ///
+    /// # Errors
+    /// Without a bootstrap, or if the examples or the options were others.
+    pub fn compare(&self, other: &Evaluation) -> Result<Vec<Difference>> {
+        self.evaluator.compare(&other.evaluator)
+    }
+
+    /// The name of a label, or its id.
+    pub fn label_name(&self, label: u32) -> String {
+        let name = self.about.names.as_ref().filter(|names| names.len() > label as usize);
+        name.map_or_else(|| label.to_string(), |names| names.name(label as usize).to_owned())
+    }
+
+    /// Training examples of a label, where known.
+    pub fn training_examples(&self, label: u32) -> Option<u64> {
+        self.about.counts.get(label as usize).copied()
+    }
+
+    /// The probability from which a label is predicted, where any is.
+    pub fn threshold(&self, label: u32) -> Option<f32> {
+        self.about.thresholds.get(label as usize).or(self.about.thresholds.first()).copied()
+    }
+
+    /// The confidence of the intervals.
+    pub fn level(&self) -> Option<f64> {
+        self.evaluator.bootstrap().map(|bootstrap| bootstrap.level)
     }
 }
 
 impl Serialize for Evaluation {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        let Value::Object(mut object) = json!(self.scores) else { unreachable!("scores are a struct") };
-        if self.intervals.is_some() {
+        let Value::Object(mut object) = json!(self.scores) else { unreachable!("scores are a map") };
+        if let Some(level) = self.level() {
             let known = self.iter().filter_map(|(name, _, interval)| Some((name.to_owned(), json!(interval?))));
             object.insert("intervals".to_owned(), Value::Object(known.collect::<Map<_, _>>()));
+            object.insert("level".to_owned(), json!(level));
         }
+        let pair = |pair: &Confusion| {
+            let [missed, given] = [pair.missed, pair.given].map(|label| self.label_name(label));
+            json!({"missed": missed, "given": given, "examples": pair.examples})
+        };
+        let confusions: Vec<Value> = self.confusions().iter().take(CONFUSIONS).map(pair).collect();
+        object.insert("bands".to_owned(), json!(self.bands()));
+        object.insert("confusions".to_owned(), json!(confusions));
+        object.insert("reliability".to_owned(), json!(self.reliability()));
         object.insert("seconds".to_owned(), json!(self.seconds));
         object.insert("rows_per_second".to_owned(), json!(self.rows_per_second()));
         object.serialize(serializer)
@@ -107,8 +217,33 @@ impl fmt::Display for Evaluation {
             }
             writeln!(f)?;
         }
+        if let Some(bootstrap) = self.evaluator.bootstrap() {
+            let percent = (1000.0 * bootstrap.level).round() / 10.0;
+            writeln!(f, "{:<9} {percent} %, by {} bootstrap replicates", "intervals", bootstrap.replicates)?;
+        }
+        for band in self.bands() {
+            let score = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| format!("{value:.4}"));
+            let [fewest, most] = band.training_examples;
+            writeln!(
+                f,
+                "{:<9} precision {}, recall {}, micro_f1 {}, macro_f1 {}: {} labels of {fewest} to {most} training examples",
+                band.name,
+                score(band.precision),
+                score(band.recall),
+                score(band.micro_f1),
+                score(band.macro_f1),
+                band.labels,
+            )?;
+        }
+        for pair in self.confusions().iter().take(FEW_CONFUSIONS) {
+            let [missed, given] = [pair.missed, pair.given].map(|label| self.label_name(label));
+            writeln!(f, "{:<9} {missed} missed, {given} given, {} times", "confused", pair.examples)?;
+        }
         writeln!(f, "{:<9} {}", "examples", self.examples)?;
-        writeln!(f, "{:<9} {:.0} examples per second, {:.2} s", "speed", self.rows_per_second(), self.seconds)
+        match self.seconds.zip(self.rows_per_second()) {
+            Some((seconds, rate)) => writeln!(f, "{:<9} {rate:.0} examples per second, {seconds:.2} s", "speed"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -162,6 +297,22 @@ impl Model {
         running.finish()
     }
 
+    /// The same for examples that are prepared already, of which the first is number `first` of all in an evaluation.
+    pub(crate) fn evaluate_prepared(
+        &self,
+        data: &Dataset,
+        options: &EvaluationOptions,
+        first: u64,
+    ) -> Result<Evaluation> {
+        let (x, y) = (data.features()?, data.labels()?);
+        let mut running = RunningEvaluation::new(self, options)?;
+        for start in (0..data.shape().n).step_by(BATCH) {
+            let rows = start..data.shape().n.min(start + BATCH);
+            running.add(x.view().range(rows.clone()), y.view().range(rows), first + start as u64)?;
+        }
+        running.finish()
+    }
+
     /// Refuses data whose words have other numbers than those of the model: each file numbers them as they appear.
     fn check_numbering(&self, data: &Dataset) -> Result<()> {
         let sides =
@@ -199,39 +350,30 @@ impl Model {
     }
 }
 
-/// An evaluation, batch by batch.
+/// An evaluation of a model, batch by batch.
 struct RunningEvaluation<'m> {
-    evaluator: Evaluator,
-    /// Two questions: which five labels are best, and which are probable enough to be predicted.
+    model: &'m Model,
+    tally: RunningTally,
+    /// Two questions: which labels are best, and which are probable enough to be predicted.
     best: Predictor<'m>,
     probable: Predictor<'m>,
-    /// Whether there are so many labels that a batch is added up by one task.
-    many: bool,
+    threshold: Threshold,
     predicting: Duration,
-    examples: u64,
-    labelled: u64,
 }
 
 impl<'m> RunningEvaluation<'m> {
     fn new(model: &'m Model, options: &EvaluationOptions) -> Result<RunningEvaluation<'m>> {
-        let EvaluationOptions { threshold, bootstrap, propensity, exact } = *options;
-        let c = model.shape().c;
-        let bootstrap = (bootstrap > 0).then(|| Bootstrap {
-            replicates: bootstrap,
-            macro_f1: c <= MANY_LABELS,
-            ..Bootstrap::default()
-        });
-        let settings = Settings { propensity, probabilities: true, bootstrap };
-        let stats = model.training_stats();
-        let threshold = Some(threshold);
+        let (c, exact, stats) = (model.shape().c, options.exact, model.training_stats());
+        let evaluator = Evaluator::new(c, options.settings(c, true))?.trained_on(&stats.counts, stats.examples)?;
+        let threshold = Some(options.threshold);
+        let deepest = options.ranks.last().copied().unwrap_or(1);
         Ok(RunningEvaluation {
-            evaluator: Evaluator::new(c, settings)?.trained_on(&stats.counts, stats.examples)?,
-            best: model.predictor(PredictOptions { exact, ..PredictOptions::top(TOP) })?,
+            model,
+            tally: RunningTally::new(evaluator, c),
+            best: model.predictor(PredictOptions { exact, ..PredictOptions::top(deepest) })?,
             probable: model.predictor(PredictOptions { threshold, exact, ..PredictOptions::top(MOST_PREDICTED) })?,
-            many: c > MANY_LABELS,
+            threshold: options.threshold,
             predicting: Duration::ZERO,
-            examples: 0,
-            labelled: 0,
         })
     }
 
@@ -240,7 +382,43 @@ impl<'m> RunningEvaluation<'m> {
         let began = Instant::now();
         let ranked = self.best.predict_prepared(x);
         self.predicting += began.elapsed();
-        let decided = self.probable.predict_prepared(x);
+        self.tally.add(&ranked, Some(&self.probable.predict_prepared(x)), truth, first)
+    }
+
+    fn finish(self) -> Result<Evaluation> {
+        let about = LabelFacts {
+            counts: self.model.training_stats().counts.clone(),
+            names: self.model.label_names().cloned(),
+            thresholds: match self.threshold {
+                Threshold::Fixed(threshold) => vec![threshold],
+                Threshold::Stored => self.model.thresholds().to_vec(),
+            },
+        };
+        self.tally.finish(about, Some(self.predicting.as_secs_f64()))
+    }
+}
+
+/// The sums of an evaluation, batch by batch.
+pub(super) struct RunningTally {
+    evaluator: Evaluator,
+    /// Whether there are so many labels that a batch is added up by one task.
+    many: bool,
+    labelled: u64,
+}
+
+impl RunningTally {
+    pub(super) fn new(evaluator: Evaluator, c: usize) -> RunningTally {
+        RunningTally { evaluator, many: c > MANY_LABELS, labelled: 0 }
+    }
+
+    /// Adds some examples: their labels in the order of scores, those that are predicted, if any are, and the true ones.
+    pub(super) fn add(
+        &mut self,
+        ranked: &Predictions,
+        decided: Option<&Predictions>,
+        truth: CsrRef<'_>,
+        first: u64,
+    ) -> Result<()> {
         let per_task = if self.many { ranked.rows().max(1) } else { EXAMPLES_PER_TASK };
         let starts: Vec<usize> = (0..ranked.rows()).step_by(per_task).collect();
         let parts: Vec<Evaluator> = starts
@@ -248,33 +426,34 @@ impl<'m> RunningEvaluation<'m> {
             .map(|start| {
                 let mut part = self.evaluator.part(first + start as u64);
                 for i in start..ranked.rows().min(start + per_task) {
-                    let mut positive = decided.labels(i).to_vec();
-                    positive.sort_unstable();
+                    let mut positive = decided.map(|decided| decided.labels(i).to_vec());
+                    positive.iter_mut().for_each(|labels| labels.sort_unstable());
                     part.push(&Example {
                         truth: truth.row(i).0,
                         ranked: ranked.labels(i),
                         scores: Some(ranked.probabilities(i)),
-                        positive: Some(&positive),
+                        positive: positive.as_deref(),
                     })?;
                 }
                 Ok(part)
             })
             .collect::<Result<_>>()?;
         parts.into_iter().for_each(|part| self.evaluator.merge(part));
-        self.examples += truth.rows() as u64;
         self.labelled += (0..truth.rows()).filter(|i| !truth.row(*i).0.is_empty()).count() as u64;
         Ok(())
     }
 
-    fn finish(self) -> Result<Evaluation> {
+    pub(super) fn finish(self, about: LabelFacts, seconds: Option<f64>) -> Result<Evaluation> {
         if self.labelled == 0 {
             return Err(Error::Data("no example has a label: there is nothing to compare with".into()));
         }
         Ok(Evaluation {
             scores: self.evaluator.scores(),
             intervals: self.evaluator.intervals(),
-            examples: self.examples,
-            seconds: self.predicting.as_secs_f64(),
+            examples: self.evaluator.n(),
+            seconds,
+            evaluator: self.evaluator,
+            about,
         })
     }
 }

@@ -50,6 +50,17 @@ impl Batch<'_> {
         self.input.labels()
     }
 
+    /// What example `i` is called, where a column of ids was chosen.
+    ///
+    /// # Panics
+    /// If there is no such example.
+    pub fn id(&self, i: usize) -> Option<&str> {
+        match self.input {
+            Input::Rows { .. } => None,
+            Input::Texts { ids, .. } => ids.map(|ids| ids[i]),
+        }
+    }
+
     /// The examples, ready for the projection.
     ///
     /// # Errors

@@ -25,8 +25,8 @@
 //! A model of trees has an embedding of no dimensions: k = 0, and all tensors that depend on it are empty.
 //!
 //! The metadata hold `format`, `format_version`, `model` (what kinds of parts there are), `params` and `report`, the
-//! last three JSON. Version 2 adds the pursuit, a head without weights, and trees; version 6 adds the ranker, which versions
-//! 3 to 5 had in other forms that are read no more. All other files remain version 1, which every reader opens. Without
+//! last three JSON. Version 2 adds the pursuit, a head without weights, and trees; version 7 adds the ranker, which versions
+//! 3 to 6 had in other forms that are read no more. All other files remain version 1, which every reader opens. Without
 //! random features the weights contain the share of E that the head blends in, so that a score is one inner product.
 //!
 //! # Packed matrices
@@ -49,7 +49,7 @@ use crate::tree::TreeMethod;
 
 /// Files say the oldest version that knows all that is in them.
 pub(super) const FORMAT: FileKind =
-    FileKind { name: "rembrandt-model", version: 6, foreign: "is not a model", blocks: true };
+    FileKind { name: "rembrandt-model", version: 7, foreign: "is not a model", blocks: true };
 
 /// The head of a model; its numbers lie in tensors.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -131,12 +131,12 @@ pub(super) struct Description {
     pub examples: u64,
     pub words: [bool; 2],
     pub added: usize,
-    #[serde(default, rename = "candidate_ranker", skip_serializing_if = "Option::is_none")]
+    #[serde(default, rename = "additive_ranker", skip_serializing_if = "Option::is_none")]
     pub ranker: Option<RankerDescription>,
-    /// The rankers of versions 3 to 5, and lists of likely labels: all are refused.
+    /// The rankers of versions 3 to 6, and lists of likely labels: all are refused.
     #[serde(default, skip_serializing)]
     pub evidence: Option<Value>,
-    #[serde(default, skip_serializing, rename = "ranker")]
+    #[serde(default, skip_serializing, rename = "ranker", alias = "candidate_ranker")]
     pub earlier_ranker: Option<Value>,
     #[serde(default, skip_serializing)]
     pub shortlist: Option<Value>,
@@ -189,7 +189,7 @@ impl Description {
     /// The oldest version whose readers understand all of the file.
     pub fn version(&self) -> u32 {
         match self.head {
-            _ if self.ranker.is_some() => 6,
+            _ if self.ranker.is_some() => 7,
             HeadDescription::Pursuit { .. } | HeadDescription::Trees { .. } => 2,
             _ => 1,
         }

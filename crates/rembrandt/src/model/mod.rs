@@ -11,6 +11,7 @@
 //! | `project` | from examples to h |
 //! | `predict` | [`Predictor`]: the most probable labels of examples |
 //! | `evaluate` | [`Evaluation`]: how good predictions are on labelled examples |
+//! | `written` | [`Truth`]: the same for predictions that another program wrote |
 //! | `input` | examples for a model, batch by batch, from files |
 //! | `explain` | [`Explanation`]: which features made a label probable |
 //! | `add_label` | a label more, from a few examples, without training |
@@ -36,6 +37,7 @@ mod project;
 mod save;
 #[cfg(test)]
 mod tests;
+mod written;
 
 use std::sync::Arc;
 
@@ -58,6 +60,7 @@ pub use input::{Batch, InputOptions};
 pub use names::ModelNames;
 pub use neighbors::Neighbor;
 pub use predict::{PredictOptions, Prediction, Predictions, Predictor, Threshold};
+pub use written::Truth;
 
 /// The size of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -134,7 +134,7 @@ impl ModelFile<'_> {
     /// Refuses the rankers of earlier builds.
     fn refuse_earlier(&self, description: &Description) -> Result<()> {
         let reason = if description.evidence.is_some() || description.earlier_ranker.is_some() {
-            "has a ranker of format version 3, 4 or 5, which is read no more: train it again"
+            "has a ranker of a format version from 3 to 6, which is read no more: train it again"
         } else if description.shortlist.is_some() {
             "has lists of likely labels, which are read no more: train it again"
         } else {

@@ -127,8 +127,18 @@ impl Predictions {
         (0..self.rows()).map(|i| self.row(i).map(|(label, probability)| Prediction { label, probability }))
     }
 
+    /// Some of the examples, with the labels whose probability will do.
+    pub(super) fn part(&self, rows: std::ops::Range<usize>, keep: impl Fn(f32) -> bool) -> Predictions {
+        let mut part = Predictions::with_capacity(rows.len(), 0);
+        for i in rows {
+            self.row(i).filter(|(_, p)| keep(*p)).for_each(|(label, p)| part.push(label, p));
+            part.end_row();
+        }
+        part
+    }
+
     /// No examples yet, with room for so many and their labels.
-    fn with_capacity(rows: usize, labels: usize) -> Predictions {
+    pub(super) fn with_capacity(rows: usize, labels: usize) -> Predictions {
         Predictions {
             ends: Vec::with_capacity(rows),
             labels: Vec::with_capacity(labels),
@@ -137,13 +147,13 @@ impl Predictions {
     }
 
     /// Adds a label to the example that is not ended yet.
-    fn push(&mut self, label: u32, probability: f32) {
+    pub(super) fn push(&mut self, label: u32, probability: f32) {
         self.labels.push(label);
         self.probabilities.push(probability);
     }
 
     /// Ends an example.
-    fn end_row(&mut self) {
+    pub(super) fn end_row(&mut self) {
         self.ends.push(self.labels.len());
     }
 

@@ -16,6 +16,7 @@
 //! [`Training`] is any of them, or of trees, and [`Trainer`] the way in.
 
 mod calibrated;
+mod cross_validation;
 mod head;
 mod head_params;
 mod ranker;

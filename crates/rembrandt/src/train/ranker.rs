@@ -63,6 +63,9 @@ pub struct RankerParams {
     pub tune: Option<f64>,
     /// Hold near duplicates out together.
     pub group_duplicates: bool,
+    /// Hold out the last so many examples and no others; absent: some, drawn at random.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub validation: Option<usize>,
     /// Rank as if every label had been given as often as it applies: those that tend to be forgotten move up.
     pub propensity: Option<Propensity>,
     /// The other parameters of the embedding; `k` and `ridge` here do not count.
@@ -80,6 +83,7 @@ impl Default for RankerParams {
             proposals: None,
             tune: None,
             group_duplicates: false,
+            validation: None,
             propensity: None,
             embedding: Rembrandt { cg_steps: 7, ..Rembrandt::default() },
         }
@@ -130,6 +134,9 @@ impl RankerParams {
             return Err(Error::parameter("proposals", "must leave at least one candidate"));
         }
         check_learnable(data)?;
+        if self.validation.is_some_and(|count| count == 0 || count >= shape.n) {
+            return Err(Error::parameter("validation", "must hold out some examples and leave some to train on"));
+        }
         if let Some(propensity) = self.propensity {
             check_propensity(propensity, suited_loss(data.labels()?.view()))?;
         }
@@ -183,7 +190,8 @@ impl RankerParams {
         let candidates = n * shortlist;
         // The features by rows and by columns while associations are added up; candidates by rows and by labels after.
         let similar = SimilarExamples::bytes(n, nnz, data.nnz(Side::Y));
-        let held_out = n.div_ceil(HELD_OUT as u64).min(MOST_HELD_OUT as u64);
+        let held_out =
+            self.validation.map_or(n.div_ceil(HELD_OUT as u64).min(MOST_HELD_OUT as u64), |count| count as u64);
         let ranking = similar
             + 8 * nnz
             + 4 * (n + d + c) * k
@@ -241,6 +249,9 @@ impl RankerParams {
     /// Whether each example is held out. Of very few none is.
     fn hold_out(&self, data: &Dataset, run: &mut Run<'_>) -> Result<Vec<bool>> {
         let n = data.shape().n;
+        if let Some(count) = self.validation {
+            return Ok((0..n).map(|i| i >= n - count).collect());
+        }
         let groups = match self.group_duplicates {
             true => Some(run.checkpoint("groups", |_| near_duplicates::groups(data))?),
             false => None,

@@ -3,7 +3,7 @@
 use bytesize::ByteSize;
 use indicatif::HumanCount;
 use rembrandt::data::Dataset;
-use rembrandt::model::Model;
+use rembrandt::model::{Evaluation, Model};
 use rembrandt::score::ranker::Proposals;
 use rembrandt::train::{HeadKind, HeadReport, HeadTrainParams, HeldOut, RankerReport, Training};
 use rembrandt::{Examples, Side};
@@ -18,6 +18,22 @@ use crate::output::{about, count, facts, short};
 pub(super) struct Told {
     pub json: Value,
     pub rows: Vec<(&'static str, String)>,
+}
+
+impl Told {
+    /// Adds the figures of cross-validation, where there are any.
+    pub(super) fn extend(&mut self, evaluation: Option<&Evaluation>, parts: Option<usize>) {
+        let Some((evaluation, parts)) = evaluation.zip(parts) else { return };
+        let figure = |(name, value, interval): (&str, f64, Option<[f64; 2]>)| {
+            let shown = ["p@1", "p@5", "ndcg@5", "micro_f1", "macro_f1"].contains(&name);
+            let interval = interval.map_or_else(String::new, |[low, high]| format!(" [{low:.4}, {high:.4}]"));
+            shown.then(|| format!("{name} {value:.4}{interval}"))
+        };
+        let figures: Vec<String> = evaluation.iter().filter_map(figure).collect();
+        let level = evaluation.level().map_or_else(String::new, |level| format!(", {:.0} % intervals", 100.0 * level));
+        self.rows.push(("validated", format!("{} in {parts} parts{level}", figures.join(", "))));
+        self.json["cross_validation"] = json!(evaluation);
+    }
 }
 
 /// That part, as the model tells it.

@@ -63,12 +63,13 @@ pub(super) fn run(
     sink: &mut Sink<'_>,
 ) -> Result<FileSummary> {
     let Reading { path, sizes, .. } = *reading;
+    let live = source.is_live(run);
     let Source { reader, packing, size, consumed } = source;
     let ahead = 2 * rayon::current_num_threads().min(16);
     std::thread::scope(|scope| {
         let (send, receive) = mpsc::sync_channel(ahead);
         let unpack = move || {
-            for item in Blocks::new(reader, sizes) {
+            for item in Blocks::new(reader, sizes).live(live) {
                 // The receiver is gone when the caller has stopped.
                 if send.send(item).is_err() {
                     return;
@@ -78,7 +79,7 @@ pub(super) fn run(
         std::thread::Builder::new().spawn_scoped(scope, unpack).map_err(Error::io(path))?;
         // Owned here, so that the receiver is dropped, and the thread above stops, before the scope waits for that thread.
         let mut arriving = Arriving { receive, ahead, bytes: 0, stop: None, open: true };
-        let Some(mut first) = arriving.first() else {
+        let Some(mut first) = arriving.first(live) else {
             let empty = || Error::file(path, "the file is empty");
             return Err(arriving.stop.map_or_else(empty, |stop| stop.error(path, packing, 0, sizes)));
         };
@@ -123,10 +124,15 @@ struct Arriving {
 }
 
 impl Arriving {
-    /// The first block, unless there is none.
-    fn first(&mut self) -> Option<Vec<u8>> {
+    /// The first block, unless there is none; of live ones as many as it takes to say something.
+    fn first(&mut self, live: bool) -> Option<Vec<u8>> {
         let item = self.receive.recv().ok();
-        self.take(item)
+        let mut first = self.take(item)?;
+        while live && self.open && first.trim_ascii().is_empty() {
+            let item = self.receive.recv().ok();
+            first.extend(self.take(item).unwrap_or_default());
+        }
+        Some(first)
     }
 
     /// Adds those that are there to `blocks`; waits for one only where there is nothing else to do.
@@ -236,7 +242,7 @@ struct Collector<'a, 's> {
     n: u64,
     /// Lines read so far, the header among them.
     lines: u64,
-    /// Blank lines that are rows only if more follows, or if the header promises them.
+    /// Blank lines beyond the examples that the header promises: rows only if more follows.
     blanks: u64,
     sink: &'a mut Sink<'s>,
 }
@@ -265,12 +271,17 @@ impl<'a, 's> Collector<'a, 's> {
             (self.sink)(rows)?;
         }
         self.blanks += parsed.blanks;
-        Ok(())
+        self.pass_blanks(self.due())
+    }
+
+    /// Blank lines that are rows whatever follows.
+    fn due(&self) -> u64 {
+        self.header.map_or(self.blanks, |header| header.n.saturating_sub(self.n).min(self.blanks))
     }
 
     /// Hands on blank lines that turned out to be rows.
     fn pass_blanks(&mut self, count: u64) -> Result<()> {
-        self.blanks = 0;
+        self.blanks -= count;
         self.n += count;
         let mut left = count;
         while left > 0 {
@@ -285,9 +296,7 @@ impl<'a, 's> Collector<'a, 's> {
         Ok(())
     }
 
-    fn finish(mut self, notes: Vec<String>, bytes: u64) -> Result<FileSummary> {
-        let wanted = self.header.map_or(self.blanks, |header| header.n.saturating_sub(self.n).min(self.blanks));
-        self.pass_blanks(wanted)?;
+    fn finish(self, notes: Vec<String>, bytes: u64) -> Result<FileSummary> {
         let Collector { path, format, header, labels, features, n, .. } = self;
         if let Some(header) = header {
             let promise = |letter, promised: u64, what, found: u64| {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::{Error, Result};
+use crate::{Error, Result, Run};
 
 /// How much text is handled at a time.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +23,9 @@ impl Default for Sizes {
         Sizes { block: 1 << 20, longest_line: 100_000_000 }
     }
 }
+
+/// Bytes that a pipe holds.
+const LIVE: usize = 1 << 16;
 
 /// How a file is packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +44,13 @@ pub(in crate::data) struct Source<'a> {
     pub(in crate::data) consumed: Arc<AtomicU64>,
 }
 
+impl Source<'_> {
+    /// Whether lines are to be had as they come: a file has them all.
+    pub(in crate::data) fn is_live(&self, run: &Run<'_>) -> bool {
+        run.is_live() && self.size.is_none()
+    }
+}
+
 /// Opens a file, or standard input for `-`.
 pub(in crate::data) fn open(path: &Path) -> Result<Source<'static>> {
     if path.as_os_str() == "-" {
@@ -57,8 +67,7 @@ pub(in crate::data) fn open(path: &Path) -> Result<Source<'static>> {
 
 /// Recognises the packing of a stream by its first bytes.
 pub(in crate::data) fn unpack<'a>(mut raw: impl Read + Send + 'a, path: &Path) -> Result<Source<'a>> {
-    let mut magic = Vec::new();
-    raw.by_ref().take(10).read_to_end(&mut magic).map_err(Error::io(path))?;
+    let magic = first_bytes(&mut raw).map_err(Error::io(path))?;
     let foreign = match magic.as_slice() {
         [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, ..] => Some("bzip2"),
         [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some("xz"),
@@ -82,6 +91,13 @@ pub(in crate::data) fn unpack<'a>(mut raw: impl Read + Send + 'a, path: &Path) -
         Packing::Zstd => Box::new(zstd::stream::read::Decoder::new(raw).map_err(Error::io(path))?),
     };
     Ok(Source { reader, packing, size: None, consumed })
+}
+
+/// As many bytes as tell the packing. The end of a line is none of those, and a pipe may have nothing more for now.
+fn first_bytes(raw: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    while bytes.len() < 10 && bytes.last() != Some(&b'\n') && raw.by_ref().take(1).read_to_end(&mut bytes)? > 0 {}
+    Ok(bytes)
 }
 
 /// The sentence about a directory where a file is needed: the training file in it is often what was meant.
@@ -145,10 +161,12 @@ impl Stop {
 
 /// Cuts a stream into blocks that end with a line; only the last may lack the final newline.
 ///
-/// Where blocks end depends on the text and the sizes alone, never on how the stream delivers its bytes.
+/// Where blocks end depends on the text and the sizes alone, never on how the stream delivers its bytes, unless it is live:
+/// then a block ends with the last line that has come.
 pub(in crate::data) struct Blocks<R> {
     reader: R,
     sizes: Sizes,
+    live: bool,
     /// The beginning of a line whose end has not been read.
     rest: Vec<u8>,
     stop: Option<Stop>,
@@ -158,7 +176,30 @@ pub(in crate::data) struct Blocks<R> {
 impl<R: Read> Blocks<R> {
     pub(in crate::data) fn new(reader: R, sizes: Sizes) -> Blocks<R> {
         debug_assert!(0 < sizes.block && sizes.block <= sizes.longest_line);
-        Blocks { reader, sizes, rest: Vec::new(), stop: None, ended: false }
+        Blocks { reader, sizes, live: false, rest: Vec::new(), stop: None, ended: false }
+    }
+
+    /// Whether lines are handed on as they come.
+    pub(in crate::data) fn live(self, live: bool) -> Blocks<R> {
+        Blocks { live, ..self }
+    }
+
+    /// Adds at most `want` bytes to a block, and tells whether there are more to come.
+    fn fill(&mut self, block: &mut Vec<u8>, want: usize) -> io::Result<bool> {
+        if !self.live {
+            block.reserve_exact(want);
+            return Ok((&mut self.reader).take(want as u64).read_to_end(block)? == want);
+        }
+        let have = block.len();
+        block.resize(have + want.min(LIVE), 0);
+        let outcome = loop {
+            match self.reader.read(&mut block[have..]) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                outcome => break outcome,
+            }
+        };
+        block.truncate(have + outcome.as_ref().map_or(0, |read| *read));
+        Ok(outcome? > 0)
     }
 }
 
@@ -171,16 +212,15 @@ impl<R: Read> Iterator for Blocks<R> {
             let have = block.len();
             // A long line doubles the block; one byte beyond the longest line is enough to know that it is too long.
             let want = self.sizes.block.max(have).min(self.sizes.longest_line + 1 - have);
-            block.reserve_exact(want);
-            let outcome = (&mut self.reader).take(want as u64).read_to_end(&mut block);
+            let outcome = self.fill(&mut block, want);
             let line_end = block[have..].iter().rposition(|b| *b == b'\n').map(|at| have + at + 1);
             match outcome {
                 Err(error) => {
                     (self.ended, self.stop) = (true, Some(Stop::Broken(error)));
                     block.truncate(line_end.unwrap_or(0));
                 }
-                Ok(read) if read < want => self.ended = true,
-                Ok(_) => match line_end {
+                Ok(false) => self.ended = true,
+                Ok(true) => match line_end {
                     Some(end) => {
                         self.rest = block.split_off(end);
                         return Some(Ok(block));

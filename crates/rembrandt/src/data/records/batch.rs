@@ -38,6 +38,8 @@ pub struct Records {
     labels: Strings,
     /// Labels of all records up to and including each.
     label_ends: Vec<usize>,
+    /// As many as there are records, or none.
+    ids: Strings,
     /// Absent when all weights are 1.
     weights: Option<Vec<f32>>,
 }
@@ -60,6 +62,16 @@ impl Records {
         if let Some(weights) = &mut self.weights {
             weights.push(weight);
         }
+    }
+
+    /// Says what the record that was added last is called.
+    pub fn push_id(&mut self, id: &str) {
+        self.ids.push(id);
+    }
+
+    /// What each record is called; absent where they have no ids.
+    pub fn ids(&self) -> Option<Vec<&str>> {
+        (self.ids.ends.len() == self.len()).then(|| (0..self.len()).map(|i| self.ids.at(i)).collect())
     }
 
     /// Number of records.

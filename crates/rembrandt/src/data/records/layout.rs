@@ -57,6 +57,7 @@ impl fmt::Display for Selector {
 pub(super) struct Layout {
     pub(super) text: usize,
     pub(super) labels: Option<usize>,
+    pub(super) id: Option<usize>,
     pub(super) weight: Option<usize>,
     /// Fields of every line.
     pub(super) width: usize,
@@ -91,8 +92,9 @@ impl Layout {
             None => named("labels"),
         };
         let text = find("text", &options.text)?;
+        let id = options.id.as_ref().map(|selector| find("id", selector)).transpose()?;
         let weight = options.weight.as_ref().map(|selector| find("weight", selector)).transpose()?;
-        Ok(Layout { text, labels, weight, width: first.len(), separator: options.separator.clone() })
+        Ok(Layout { text, labels, id, weight, width: first.len(), separator: options.separator.clone() })
     }
 
     /// Adds the record of a line.
@@ -104,6 +106,7 @@ impl Layout {
         let weight = self.weight.map_or(Ok(1.0), |column| weight_of(fields[column]))?;
         let labels = self.labels.map_or(Ok(Vec::new()), |column| labels_of(fields[column], &self.separator))?;
         records.push(fields[self.text], labels, weight);
+        self.id.iter().for_each(|column| records.push_id(fields[*column]));
         Ok(())
     }
 }

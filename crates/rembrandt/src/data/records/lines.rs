@@ -19,6 +19,7 @@ pub(super) enum LineSyntax<'o> {
 pub(super) struct Keys<'o> {
     text: &'o str,
     labels: &'o str,
+    id: Option<&'o str>,
     weight: Option<&'o str>,
     separator: &'o str,
 }
@@ -32,6 +33,7 @@ impl<'o> Keys<'o> {
         Ok(Keys {
             text: key(&options.text)?,
             labels: options.labels.as_ref().map_or(Ok("labels"), key)?,
+            id: options.id.as_ref().map(key).transpose()?,
             weight: options.weight.as_ref().map(key).transpose()?,
             separator: &options.separator,
         })
@@ -94,6 +96,13 @@ fn parse_json(line: &str, keys: &Keys<'_>, records: &mut Records) -> Result<(), 
             return Err(format!("there is no key {}; the keys are {}", show(keys.text), listed(&found)));
         }
     };
+    let id = match keys.id.map(|key| (key, object.get(key))) {
+        None => None,
+        Some((_, Some(Value::String(id)))) => Some(id.clone()),
+        Some((_, Some(Value::Number(id)))) => Some(id.to_string()),
+        Some((key, Some(other))) => return Err(format!("{} is {}, not a string or number", show(key), kind(other))),
+        Some((key, None)) => return Err(format!("there is no key {} for the id", show(key))),
+    };
     let weight = match keys.weight.map(|key| (key, object.get(key))) {
         None => 1.0,
         Some((_, Some(Value::Number(number)))) => weight_of(&number.to_string())?,
@@ -117,6 +126,7 @@ fn parse_json(line: &str, keys: &Keys<'_>, records: &mut Records) -> Result<(), 
         Some(other) => return Err(format!("{} is {}, not a list or string", show(keys.labels), kind(other))),
     };
     records.push(text, labels.iter().map(AsRef::as_ref), weight);
+    id.iter().for_each(|id| records.push_id(id));
     Ok(())
 }
 

@@ -120,6 +120,8 @@ pub struct RecordOptions {
     pub text: Selector,
     /// The column of the labels. Absent: the one called `labels`, if there is one.
     pub labels: Option<Selector>,
+    /// The column of what each record is called. Absent: records have no ids.
+    pub id: Option<Selector>,
     /// The column of the weights. Absent: all weights are 1.
     pub weight: Option<Selector>,
     /// Whether the first line names the columns. Absent: unless all columns are chosen by number.
@@ -140,14 +142,24 @@ impl RecordOptions {
     /// The default, with the text in this column.
     pub fn new(text: Selector) -> RecordOptions {
         let format = RecordFormat::Auto;
-        RecordOptions { format, text, labels: None, weight: None, header: None, separator: ",".into() }
+        RecordOptions { format, text, labels: None, id: None, weight: None, header: None, separator: ",".into() }
     }
 
     /// Whether the first line is taken for the names of the columns.
     pub fn has_header(&self) -> bool {
         let named = |selector: &Selector| matches!(selector, Selector::Name(_));
-        let mut chosen = [Some(&self.text), self.labels.as_ref(), self.weight.as_ref()].into_iter().flatten();
+        let mut chosen = self.columns().into_iter().filter_map(|(_, selector)| selector);
         self.format != RecordFormat::Lines && self.header.unwrap_or_else(|| chosen.any(named))
+    }
+
+    /// The columns that are chosen, by the names of the parameters.
+    fn columns(&self) -> [(&'static str, Option<&Selector>); 4] {
+        [
+            ("text", Some(&self.text)),
+            ("labels", self.labels.as_ref()),
+            ("id", self.id.as_ref()),
+            ("weight", self.weight.as_ref()),
+        ]
     }
 
     /// Refuses a choice that no file can fulfil.
@@ -155,8 +167,7 @@ impl RecordOptions {
         if self.format == RecordFormat::Lines {
             return self.check_lines();
         }
-        let all = [("text", Some(&self.text)), ("labels", self.labels.as_ref()), ("weight", self.weight.as_ref())];
-        for (what, selector) in all {
+        for (what, selector) in self.columns() {
             match selector {
                 Some(Selector::Number(0)) => return Err(Error::parameter(what, "columns are counted from 1")),
                 Some(Selector::Name(_)) if self.header == Some(false) && self.format != RecordFormat::Jsonl => {
@@ -173,6 +184,7 @@ impl RecordOptions {
         let chosen = [
             ("text", self.text != Selector::Name("text".into())),
             ("labels", self.labels.is_some()),
+            ("id", self.id.is_some()),
             ("weight", self.weight.is_some()),
             ("header", self.header == Some(true)),
         ];

@@ -9,6 +9,9 @@ use csv::{ByteRecord, ReaderBuilder, Terminator};
 use super::layout::Layout;
 use super::{RecordOptions, Records};
 
+/// Bytes read at once: what a pipe holds.
+const BUFFER: usize = 1 << 16;
+
 /// Why reading stopped.
 pub(super) enum RecordStop {
     /// A record that begins in this line is bad.
@@ -27,10 +30,11 @@ pub(super) struct Quoted<R> {
     record: ByteRecord,
     layout: Option<Layout>,
     longest: usize,
+    live: bool,
 }
 
 impl<R: Read> Quoted<R> {
-    pub(super) fn new(inner: R, longest: usize) -> Quoted<R> {
+    pub(super) fn new(inner: R, longest: usize, live: bool) -> Quoted<R> {
         let (allowed, ended) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
         let tidy = Tidy {
             inner,
@@ -41,8 +45,9 @@ impl<R: Read> Quoted<R> {
             ended: Arc::clone(&ended),
         };
         let mut builder = ReaderBuilder::new();
-        builder.has_headers(false).flexible(true).terminator(Terminator::Any(b'\n'));
-        Quoted { reader: builder.from_reader(tidy), allowed, ended, record: ByteRecord::new(), layout: None, longest }
+        builder.has_headers(false).flexible(true).terminator(Terminator::Any(b'\n')).buffer_capacity(BUFFER);
+        let reader = builder.from_reader(tidy);
+        Quoted { reader, allowed, ended, record: ByteRecord::new(), layout: None, longest, live }
     }
 
     /// Whether there is nothing more to read.
@@ -50,11 +55,19 @@ impl<R: Read> Quoted<R> {
         self.reader.is_done()
     }
 
-    /// Reads about `size` bytes of records.
+    /// Whether all that has come is read.
+    fn is_idle(&self) -> bool {
+        self.reader.position().byte() >= self.reader.get_ref().given
+    }
+
+    /// Reads about `size` bytes of records, or those that have come.
     pub(super) fn batch(&mut self, options: &RecordOptions, size: usize) -> Result<Records, RecordStop> {
         let mut records = Records::new();
         let from = self.reader.position().byte();
         while self.reader.position().byte() - from < size as u64 {
+            if self.live && !records.is_empty() && self.is_idle() {
+                break;
+            }
             let Some(line) = self.next_record()? else { break };
             let fault = |reason| RecordStop::Line(line, reason);
             let fields = fields_of(&self.record).map_err(fault)?;

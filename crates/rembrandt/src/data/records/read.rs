@@ -39,6 +39,8 @@ struct FileContext<'a> {
     path: &'a Path,
     packing: Packing,
     sizes: Sizes,
+    /// Whether records are handed on as they come.
+    live: bool,
 }
 
 impl FileContext<'_> {
@@ -56,14 +58,22 @@ pub(super) fn read(
     run: &mut Run<'_>,
     sink: &mut RecordSink<'_>,
 ) -> Result<RecordSummary> {
+    let live = source.is_live(run);
     let Source { reader, packing, size, consumed } = source;
-    let file = FileContext { path, packing, sizes };
+    let file = FileContext { path, packing, sizes, live };
     let mut watch = || run.read(consumed.load(Ordering::Relaxed), size);
-    let mut blocks = Blocks::new(reader, sizes);
+    let mut blocks = Blocks::new(reader, sizes).live(live);
     let mut first = match blocks.next() {
         Some(block) => block.map_err(|stop| file.stopped(stop, 0))?,
         None => return Err(Error::file(path, "the file is empty")),
     };
+    // Blank lines tell neither format nor columns; in plain lines they are texts, and waited for.
+    while live && options.format != RecordFormat::Lines && first.trim_ascii().is_empty() {
+        match blocks.next() {
+            Some(block) => first.extend(block.map_err(|stop| file.stopped(stop, 0))?),
+            None => break,
+        }
+    }
     if first.starts_with(BYTE_ORDER_MARK) {
         first.drain(..BYTE_ORDER_MARK.len());
     }
@@ -147,7 +157,7 @@ fn read_lines(
     watch: &mut dyn FnMut() -> Result<()>,
     collector: &mut RecordCounter<'_, '_>,
 ) -> Result<()> {
-    let ahead = 2 * rayon::current_num_threads().min(16);
+    let ahead = if file.live { 1 } else { 2 * rayon::current_num_threads().min(16) };
     let mut stop = None;
     while stop.is_none() {
         let mut round = Vec::with_capacity(ahead);
@@ -181,7 +191,7 @@ fn read_quoted(
     watch: &mut dyn FnMut() -> Result<()>,
     collector: &mut RecordCounter<'_, '_>,
 ) -> Result<()> {
-    let mut quoted = Quoted::new(stream, file.sizes.longest_line);
+    let mut quoted = Quoted::new(stream, file.sizes.longest_line, file.live);
     loop {
         let records = quoted.batch(options, file.sizes.block).map_err(|stop| match stop {
             RecordStop::Line(line, reason) => Error::line(file.path, line, reason),

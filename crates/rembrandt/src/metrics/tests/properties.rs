@@ -37,12 +37,8 @@ fn truths(bound: u32) -> impl Strategy<Value = Vec<Vec<u32>>> {
 
 /// The ends of all intervals.
 fn ends(intervals: &Intervals) -> [Scores; 2] {
-    let json = serde_json::to_value(intervals).unwrap();
-    ["low", "high"].map(|end| {
-        let pick = |value: &serde_json::Value| value.get(end).unwrap_or(value).clone();
-        let map = json.as_object().unwrap().iter().map(|(key, value)| (key.clone(), pick(value)));
-        serde_json::from_value(serde_json::Value::Object(map.collect())).unwrap()
-    })
+    let of = |end: fn(Interval) -> f64| intervals.entries().map(|(_, interval)| interval.map(end)).collect::<Vec<_>>();
+    [of(|i| i.low), of(|i| i.high)].map(|values| Measures::new(&RANKS, values, intervals.n))
 }
 
 proptest! {
@@ -71,16 +67,20 @@ proptest! {
 
     #[test]
     fn scores_and_intervals_lie_between_0_and_1(cases in cases(), seed: u64) {
-        let bootstrap = Bootstrap { macro_f1: true, replicates: 16, seed };
+        let bootstrap = Bootstrap { macro_f1: true, replicates: 16, seed, ..Bootstrap::default() };
         let evaluated = evaluate(evaluator(Some(bootstrap)), &cases);
         // A label that the model does not have can be one mistake more than it has labels.
-        let most = |key| if key == "hamming" { f64::from(C + 1) / f64::from(C) } else { 1.0 } + 1e-12;
-        for (key, score) in evaluated.scores().entries() {
+        let most = |key: &str| if key == "hamming" { f64::from(C + 1) / f64::from(C) } else { 1.0 } + 1e-12;
+        let scores = evaluated.scores();
+        for (key, score) in scores.entries() {
             prop_assert!(score.is_none_or(|score| (-1e-12..=most(key)).contains(&score)), "{}: {:?}", key, score);
         }
         for (key, interval) in evaluated.intervals().unwrap().entries() {
             let fine = interval.is_none_or(|i| -1e-12 <= i.low && i.low <= i.high && i.high <= most(key));
             prop_assert!(fine, "{}: {:?}", key, interval);
+            let inside = |i: Interval, score: f64| i.low - 1e-12 <= score && score <= i.high + 1e-12;
+            let lies_in_it = interval.zip(scores.of(key)).is_none_or(|(i, score)| inside(i, score));
+            prop_assert!(lies_in_it, "{}: {:?} is not in {:?}", key, scores.of(key), interval);
         }
     }
 
@@ -95,20 +95,19 @@ proptest! {
         let s = evaluate(evaluator(Some(Bootstrap::default())), &cases);
         let several = cases.iter().any(|case| case.ranked.len() > 1);
         let later = several.then_some(1.0);
-        let expected = Scores {
-            // Precision beyond the number of true labels and recall before it are not for a ranking to choose.
-            p3: s.scores().p3, p5: s.scores().p5, r1: s.scores().r1, r3: s.scores().r3,
-            p1: Some(1.0), r5: later, ndcg1: Some(1.0), ndcg3: later, ndcg5: later,
-            psp1: Some(1.0), psp3: later, psp5: later,
-            error: (!several).then_some(0.0), hamming: Some(0.0), micro_f1: Some(1.0), macro_f1: Some(1.0),
-            ece: Some(0.0), n: cases.len() as u64,
-        };
+        // Precision beyond the number of true labels and recall before it are not for a ranking to choose.
+        let found = s.scores();
+        let ones = ["p@1", "ndcg@1", "psp@1", "micro_f1", "macro_f1"].map(|key| (key, Some(1.0)));
+        let laters = ["r@5", "ndcg@3", "ndcg@5", "psp@3", "psp@5"].map(|key| (key, later));
+        let zeros = [("error", (!several).then_some(0.0)), ("hamming", Some(0.0)), ("ece", Some(0.0))];
+        let expected = with(&found, &[&ones[..], &laters, &zeros].concat());
+        prop_assert_eq!(found.n, cases.len() as u64);
         assert_close(&s.scores(), &expected, 1e-12);
         let interval = s.intervals().unwrap();
-        if let Some(p1) = interval.p1 {
+        if let Some(p1) = interval.of("p@1") {
             prop_assert_eq!((p1.low, p1.high), (1.0, 1.0));
         }
-        prop_assert_eq!(interval.macro_f1, None);
+        prop_assert_eq!(interval.of("macro_f1"), None);
     }
 
     #[test]
@@ -121,9 +120,9 @@ proptest! {
         };
         let cases: Vec<Case> = truths.into_iter().map(hopeless).collect();
         let scores = evaluate(evaluator(None), &cases).scores();
-        let zero = [scores.p5, scores.r5, scores.ndcg5, scores.psp5, scores.micro_f1, scores.macro_f1];
+        let zero = ["p@5", "r@5", "ndcg@5", "psp@5", "micro_f1", "macro_f1"].map(|key| scores.of(key));
         prop_assert_eq!(zero, [Some(0.0); 6]);
-        prop_assert_eq!(scores.ece, Some(1.0));
+        prop_assert_eq!(scores.of("ece"), Some(1.0));
     }
 }
 
@@ -142,24 +141,38 @@ fn partly_right(n: usize, share: f64) -> Vec<Case> {
 #[test]
 fn intervals_are_as_wide_as_theory_says() {
     let (n, share) = (900, 0.3);
-    let bootstrap = Bootstrap { replicates: 1000, macro_f1: true, seed: 5 };
+    let bootstrap = Bootstrap { replicates: 1000, macro_f1: true, seed: 5, ..Bootstrap::default() };
     let evaluated = evaluate(evaluator(Some(bootstrap)), &partly_right(n, share));
     let (scores, intervals) = (evaluated.scores(), evaluated.intervals().unwrap());
-    let p1 = intervals.p1.unwrap();
+    let p1 = intervals.of("p@1").unwrap();
     // The middle 90 % of a normal distribution is 2 · 1.645 standard deviations wide.
     let width = 2.0 * 1.645 * (share * (1.0 - share) / n as f64).sqrt();
     assert!(((p1.high - p1.low) / width - 1.0).abs() < 0.1, "{p1:?} against a width of {width}");
     // Ratios of sums: where the score lies, and of a width of the same order.
-    let ratios = [
-        (scores.psp1, intervals.psp1),
-        (scores.micro_f1, intervals.micro_f1),
-        (scores.macro_f1, intervals.macro_f1),
-        (scores.hamming, intervals.hamming),
-    ];
+    let ratios = ["psp@1", "micro_f1", "macro_f1", "hamming"].map(|key| (scores.of(key), intervals.of(key)));
     for (score, interval) in ratios.map(|(score, interval)| (score.unwrap(), interval.unwrap())) {
         assert!(interval.low < score && score < interval.high, "{score} in {interval:?}");
         assert!(interval.high - interval.low < 2.0 * width, "{interval:?}");
     }
+}
+
+#[test]
+fn rare_labels_and_noise_do_not_move_an_interval_away() {
+    // Each label is true once: replicates lack a third of them, and have a better macro-F1 for it.
+    let case = |i: u32| Case { truth: vec![i % C], ranked: vec![i % 2], scores: vec![0.5], positive: vec![i % 2] };
+    let cases: Vec<Case> = (0..C).map(case).collect();
+    let bootstrap = Bootstrap { macro_f1: true, ..Bootstrap::default() };
+    let evaluated = evaluate(evaluator(Some(bootstrap)), &cases);
+    for key in ["macro_f1", "ece"] {
+        let (score, interval) = (evaluated.scores().of(key).unwrap(), evaluated.intervals().unwrap().of(key).unwrap());
+        assert!(interval.low < score && score < interval.high, "{key}: {score} in {interval:?}");
+    }
+    let wide = Bootstrap { level: 0.5, ..Bootstrap::default() };
+    let width = |bootstrap| {
+        let p1 = evaluate(evaluator(Some(bootstrap)), &cases).intervals().unwrap().of("p@1").unwrap();
+        p1.high - p1.low
+    };
+    assert!(width(wide) < width(Bootstrap::default()));
 }
 
 #[test]

@@ -48,7 +48,7 @@ fn only_what_older_readers_would_misread_has_a_newer_version() {
         let text = String::from_utf8_lossy(&bytes);
         let version = match kind {
             "pursuit" => 2,
-            _ if kind.starts_with("ranker") => 6,
+            _ if kind.starts_with("ranker") => 7,
             _ => 1,
         };
         assert!(text.contains(&format!("\"format_version\":\"{version}\"")), "{kind}");
@@ -137,8 +137,8 @@ fn refusals_are_one_sentence() {
     assert!(Model::is_model(&path) && !EmbeddingFile::is_embedding(&path));
     let find = |text: &[u8]| bytes.windows(text.len()).position(|window| window == text).unwrap();
     let mut newer = bytes.clone();
-    newer[find(b"\"format_version\":\"1\"") + "\"format_version\":\"".len()] = b'7';
-    assert_eq!(refusal(&path, &newer), "has format version 7, this program knows 6: use a newer rembrandt");
+    newer[find(b"\"format_version\":\"1\"") + "\"format_version\":\"".len()] = b'8';
+    assert_eq!(refusal(&path, &newer), "has format version 8, this program knows 7: use a newer rembrandt");
     let mut changed = bytes.clone();
     *changed.last_mut().unwrap() ^= 0x40;
     assert_eq!(refusal(&path, &changed), "is damaged (its checksum does not match): copy or make it anew");

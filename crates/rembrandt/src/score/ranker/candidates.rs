@@ -17,6 +17,8 @@ use crate::linalg::table::Table;
 
 /// Candidates whose names have words of the example, at most.
 const BY_NAMES: usize = 20;
+/// The likely candidates of an example, all of which are hard negatives of it where they are not its labels.
+const LIKELY: usize = 32;
 
 /// How many labels are proposed for an example, and how many of them are candidates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,8 +36,17 @@ pub struct Proposals {
 pub(crate) struct Candidate {
     pub label: u32,
     pub views: LabelViews,
-    /// Whether nothing but votes of similar examples proposed it.
-    pub by_votes: bool,
+    pub tier: Tier,
+}
+
+/// How likely a candidate is at first sight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tier {
+    /// Among those that the first combination puts highest.
+    Likely,
+    Unlikely,
+    /// Nothing but votes of similar examples proposed it.
+    ByVotes,
 }
 
 /// Where sums are made, to be used again.
@@ -117,14 +128,14 @@ impl Matcher<'_> {
             labels.sort_unstable();
             labels.dedup();
             let embedding = |label: u32| scanned.map_or_else(|| self.dot(h.row(i), label), |s| s[label as usize]);
-            let candidate = |label: u32, by_votes| self.candidate(label, embedding(label), memory, by_votes);
-            let mut candidates: Vec<Candidate> = labels.iter().map(|label| candidate(*label, false)).collect();
+            let candidate = |label: u32, tier| self.candidate(label, embedding(label), memory, tier);
+            let mut candidates: Vec<Candidate> = labels.iter().map(|label| candidate(*label, Tier::Likely)).collect();
             self.shorten(&mut candidates);
             let others = candidates.len();
             for votes in &memory.votes {
                 let new = |label: u32| candidates[..others].binary_search_by_key(&label, |c| c.label).is_err();
                 let voted = votes.largest(BY_VOTES, new);
-                candidates.extend(voted.into_iter().map(|(label, _)| candidate(label, true)));
+                candidates.extend(voted.into_iter().map(|(label, _)| candidate(label, Tier::ByVotes)));
             }
             candidates.sort_unstable_by_key(|candidate| candidate.label);
             candidates.dedup_by_key(|candidate| candidate.label);
@@ -140,7 +151,7 @@ impl Matcher<'_> {
         let of_row = |i: usize| {
             unit_values(x.row(i), |value| value, &mut values);
             self.add_up(x.row(i).0, &values, memory);
-            let candidate = |label: &u32| self.candidate(*label, self.dot(h.row(i), *label), memory, false);
+            let candidate = |label: &u32| self.candidate(*label, self.dot(h.row(i), *label), memory, Tier::Likely);
             let found = ids.iter().map(candidate).collect();
             memory.clear();
             found
@@ -161,7 +172,7 @@ impl Matcher<'_> {
     }
 
     /// A label with the views that were added up.
-    fn candidate(&self, label: u32, embedding: f32, memory: &RankerMemory, by_votes: bool) -> Candidate {
+    fn candidate(&self, label: u32, embedding: f32, memory: &RankerMemory, tier: Tier) -> Candidate {
         let views = LabelViews {
             one_vs_rest: 0.0,
             association: memory.associations.of(label),
@@ -171,22 +182,24 @@ impl Matcher<'_> {
             similar: memory.votes[0].of_some(label),
             nearest: memory.votes[1].of_some(label),
         };
-        Candidate { label, views, by_votes }
+        Candidate { label, views, tier }
     }
 
     /// Leaves the candidates that the first combination puts highest, and labels without examples, of which it knows nothing.
     fn shorten(&self, candidates: &mut Vec<Candidate>) {
         let most = self.proposals.shortlist as usize;
-        if let Some(first) = self.first.filter(|_| candidates.len() > most) {
-            let scores: Vec<(u32, f32)> =
-                (0..).zip(candidates.iter()).map(|(at, c)| (at, first.score(&c.views))).collect();
-            let (unseen, mut scores): (Vec<_>, Vec<_>) =
-                scores.into_iter().partition(|(at, _)| candidates[*at as usize].views.is_of_unseen());
-            keep_largest(&mut scores, most);
-            scores.extend(unseen);
-            scores.sort_unstable_by_key(|(at, _)| *at);
-            *candidates = scores.into_iter().map(|(at, _)| candidates[at as usize]).collect();
-        }
+        let Some(first) = self.first.filter(|_| candidates.len() > most.min(LIKELY)) else { return };
+        let scores: Vec<(u32, f32)> = (0..).zip(candidates.iter()).map(|(at, c)| (at, first.score(&c.views))).collect();
+        let (unseen, mut scores): (Vec<_>, Vec<_>) =
+            scores.into_iter().partition(|(at, _)| candidates[*at as usize].views.is_of_unseen());
+        keep_largest(&mut scores, most);
+        let mut likely = scores.clone();
+        keep_largest(&mut likely, LIKELY);
+        scores.iter().for_each(|(at, _)| candidates[*at as usize].tier = Tier::Unlikely);
+        likely.iter().for_each(|(at, _)| candidates[*at as usize].tier = Tier::Likely);
+        scores.extend(unseen);
+        scores.sort_unstable_by_key(|(at, _)| *at);
+        *candidates = scores.into_iter().map(|(at, _)| candidates[at as usize]).collect();
     }
 
     fn dot(&self, h: &[f32], label: u32) -> f32 {

@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 
+use super::candidates::Tier;
 use super::dual_descent::DualDescent;
 use super::label_problems::LabelProblems;
 
@@ -42,7 +43,7 @@ impl LabelProblems<'_> {
             for (label, scores) in labels.iter().zip(&scores) {
                 for (place, score) in self.held_out_pairs.rows(*label).iter().zip(&scores[at]) {
                     // Most negatives of a label do not come from votes, and neither should those that C is chosen by.
-                    if self.candidate(*place, *label).by_votes {
+                    if self.candidate(*place, *label).tier == Tier::ByVotes {
                         continue;
                     }
                     let i = self.held_out_rows[*place as usize] as usize;

@@ -13,7 +13,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::association::association_table;
-use super::candidates::{Candidate, Matcher, RankerMemory};
+use super::candidates::{Candidate, Matcher, RankerMemory, Tier};
 use super::data::{RankerData, RankerTargets, damp_rows, log_counts};
 use super::held_out::{HeldOutViews, with_truth};
 use super::label_problems::{LabelProblems, Negatives, STAGE};
@@ -36,12 +36,12 @@ const LEAST_SOFTMAX_COST: f64 = 1.0;
 const KEPT: f64 = 0.98;
 const KEPT_SOFTMAX: f64 = 0.995;
 const FEWEST: u32 = 20;
-/// Held-out examples that the first combination is fitted to, and those that look for similar ones, at most: enough for
-/// few weights.
+/// Held-out examples that the first combination is fitted to, at most: enough for few weights.
 const FIRST: usize = 1000;
-const VOTED: usize = 2000;
 /// Copies of the candidates of held-out examples.
 const COPIES: u64 = 4;
+/// Of the unlikely candidates one in so many is a hard negative.
+const SAMPLED: u64 = 2;
 /// Rows of a block.
 const ROWS: usize = 1 << 14;
 
@@ -78,8 +78,6 @@ struct Matched {
     proposals: Proposals,
     first: Combination,
     negatives: Negatives,
-    /// Places among the held-out examples of those that looked for similar ones.
-    voted: Vec<usize>,
 }
 
 impl RankerFit<'_> {
@@ -96,8 +94,7 @@ impl RankerFit<'_> {
         let data = examples.with(x.view());
         let log_counts = log_counts(&data.label_counts());
         let similar = SimilarExamples::new(data);
-        let Matched { proposals, first, negatives, voted } =
-            self.match_all(similar.as_ref(), &log_counts, data, run)?;
+        let Matched { proposals, first, negatives } = self.match_all(similar.as_ref(), &log_counts, data, run)?;
         let associations = association_table(data, |_| true).ok_or_else(too_large)?;
         damp_rows(&mut x);
         let problems = LabelProblems::new(examples.with(x.view()), self.held_out, negatives);
@@ -108,7 +105,7 @@ impl RankerFit<'_> {
         let pairs = features.zip(candidates.iter().map(Vec::as_slice));
         let one_vs_rest = OneVsRestWeights::new(&weights, problems.data.d, pairs).ok_or_else(too_large)?;
         drop(weights);
-        let (held_out, combination, votes) = self.combine(problems.data, rows, candidates, &voted);
+        let (held_out, combination, votes) = self.combine(problems.data, rows, candidates, similar.is_some());
         let recall = held_out.recall(problems.data);
         let unseen = if self.names.len() > 0 { self.of_names(&held_out, problems.data) } else { combination };
         let ranker = Ranker {
@@ -148,9 +145,8 @@ impl RankerFit<'_> {
         };
         let (first, shortlist) = self.first_combination(matcher, data);
         let proposals = Proposals { shortlist, ..self.proposals };
-        let (negatives, voted) =
-            self.candidates(Matcher { proposals, first: Some(&first), ..matcher }, similar, data, run)?;
-        Ok(Matched { proposals, first, negatives, voted })
+        let negatives = self.candidates(Matcher { proposals, first: Some(&first), ..matcher }, similar, data, run)?;
+        Ok(Matched { proposals, first, negatives })
     }
 
     fn choose_cost(&self, problems: &LabelProblems<'_>, run: &mut Run<'_>) -> Result<f64> {
@@ -167,20 +163,19 @@ impl RankerFit<'_> {
         data: RankerData<'_>,
         rows: Vec<u32>,
         candidates: Vec<Vec<Candidate>>,
-        voted: &[usize],
+        votes: bool,
     ) -> (HeldOutViews, Combination, bool) {
         let fit = |rows, candidates, votes| HeldOutViews::new(rows, candidates, (data, self.loss, votes));
-        if !voted.is_empty() {
-            let rows: Vec<u32> = voted.iter().map(|place| rows[*place]).collect();
-            let some: Vec<Vec<Candidate>> = voted.iter().map(|place| candidates[*place].clone()).collect();
-            let (with, combination) = fit(rows.clone(), some.clone(), true);
-            let (without, _) = fit(rows, without_votes(some), false);
-            if with.gains_on(&without, data) {
-                return (with, combination, true);
-            }
+        if !votes {
+            let (held_out, combination) = fit(rows, candidates, false);
+            return (held_out, combination, false);
         }
-        let (held_out, combination) = fit(rows, without_votes(candidates), false);
-        (held_out, combination, false)
+        let (with, combination) = fit(rows.clone(), candidates.clone(), true);
+        let (without, other) = fit(rows, without_votes(candidates), false);
+        match with.gains_on(&without, data) {
+            true => (with, combination, true),
+            false => (without, other, false),
+        }
     }
 
     /// The combination of names alone, fitted to labels with examples as if these had none.
@@ -231,23 +226,18 @@ impl RankerFit<'_> {
         matcher.propose(data.x.range(rows.clone()), &Matrix::from_vec(rows.len(), k, h), memory)
     }
 
-    /// The hard negatives of all labels with the candidates of held-out examples, and the places of those among them that
-    /// looked for similar examples.
+    /// The hard negatives of all labels with the candidates of held-out examples, which look for similar examples as well.
     fn candidates(
         &self,
         matcher: Matcher<'_>,
         similar: Option<&SimilarExamples>,
         data: RankerData<'_>,
         run: &mut Run<'_>,
-    ) -> Result<(Negatives, Vec<usize>)> {
+    ) -> Result<Negatives> {
         let voting = Matcher { similar, ..matcher };
         let n = data.x.rows();
-        let mut votes = vec![false; n];
-        if similar.is_some() {
-            spread(self.held_out_rows(data).collect(), VOTED).iter().for_each(|i: &u32| votes[*i as usize] = true);
-        }
-        let mut negatives = Csr::new(true);
-        let (mut held_out_rows, mut held, mut voted) = (Vec::new(), Vec::new(), Vec::new());
+        let mut negatives = Csr::new(false);
+        let (mut held_out_rows, mut held) = (Vec::new(), Vec::new());
         for from in (0..n).step_by(ROWS) {
             let block = from..n.min(from + ROWS);
             let strips: Vec<Vec<Vec<Candidate>>> = (block.start..block.end)
@@ -259,7 +249,7 @@ impl RankerFit<'_> {
                     |memory, from| {
                         let strip = from..block.end.min(from + STRIP);
                         let mut found = self.propose(matcher, data, strip.clone(), memory);
-                        for i in strip.clone().filter(|i| votes[*i]) {
+                        for i in strip.clone().filter(|i| similar.is_some() && self.held_out[*i]) {
                             found[i - strip.start] = self.propose(voting, data, i..i + 1, memory).swap_remove(0);
                         }
                         found
@@ -269,10 +259,13 @@ impl RankerFit<'_> {
             for (i, candidates) in block.clone().zip(strips.into_iter().flatten()) {
                 if data.weight(i) > 0.0 {
                     let own = data.y.row(i).0;
-                    let others = candidates.iter().filter(|c| !c.by_votes && own.binary_search(&c.label).is_err());
-                    others.for_each(|c| negatives.push(c.label, 1.0));
+                    let others = candidates.iter().filter(|c| own.binary_search(&c.label).is_err());
+                    others.for_each(|c| match c.tier {
+                        Tier::Likely => negatives.push(c.label, 1.0),
+                        Tier::Unlikely if sampled(i, c.label) => negatives.push(c.label, SAMPLED as f32),
+                        Tier::Unlikely | Tier::ByVotes => {}
+                    });
                     if self.held_out[i] {
-                        voted.extend(votes[i].then_some(held.len()));
                         held_out_rows.push(i as u32);
                         held.push(candidates);
                     }
@@ -282,7 +275,7 @@ impl RankerFit<'_> {
             run.advance(STAGE, block.len() as u64)?;
         }
         let negatives = Columns::new(negatives.view(), data.c);
-        Ok((Negatives { negatives, held_out_rows, candidates: held }, voted))
+        Ok(Negatives { negatives, held_out_rows, candidates: held })
     }
 }
 
@@ -291,6 +284,12 @@ fn ranks_of_truth(first: &Combination, candidates: &[(LabelViews, bool)]) -> Vec
     let scores: Vec<f32> = candidates.iter().map(|(views, _)| first.score(views)).collect();
     let above = |score: f32| 1 + scores.iter().filter(|other| **other > score).count();
     candidates.iter().zip(&scores).filter(|((_, hit), _)| *hit).map(|(_, score)| above(*score)).collect()
+}
+
+/// Whether an unlikely candidate of an example is a hard negative: one in [`SAMPLED`] is, and counts for all.
+fn sampled(example: usize, label: u32) -> bool {
+    let mixed = ((example as u64) << 32 | u64::from(label)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 32 < (1 << 32) / SAMPLED
 }
 
 fn too_large() -> Error {
@@ -306,7 +305,7 @@ fn spread(rows: Vec<u32>, most: usize) -> Vec<u32> {
 /// Candidates as if no similar examples had been looked for.
 fn without_votes(mut all: Vec<Vec<Candidate>>) -> Vec<Vec<Candidate>> {
     for candidates in &mut all {
-        candidates.retain(|c| !c.by_votes);
+        candidates.retain(|c| c.tier != Tier::ByVotes);
         candidates.iter_mut().for_each(|c| (c.views.similar, c.views.nearest) = (0.0, 0.0));
     }
     all

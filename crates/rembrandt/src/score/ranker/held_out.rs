@@ -29,8 +29,9 @@ impl HeldOutViews {
         (data, loss, votes): (RankerData<'_>, Loss, bool),
     ) -> (HeldOutViews, Combination) {
         let truth = with_truth(&rows, &candidates, data);
-        let halves = Halves::fit(&truth, loss, votes);
-        (HeldOutViews { rows, candidates, halves }, Combination::fit(&truth, loss, votes))
+        let combination = Combination::fit(&truth, loss, votes);
+        let halves = Halves::fit(&truth, loss, votes, &combination);
+        (HeldOutViews { rows, candidates, halves }, combination)
     }
 
     /// Share of the labels of the examples that are among their candidates.

@@ -97,7 +97,7 @@ impl<'a> LabelProblems<'a> {
     pub fn duals(&self, label: usize, held_out: bool) -> impl Iterator<Item = Dual> {
         let weight = |i: usize| self.data.weight(i);
         let with = self.positives.entries(label).map(move |(i, value)| (i, 1.0, weight(i) * f64::from(value)));
-        let against = self.negatives.entries(label).map(move |(i, _)| (i, -1.0, weight(i)));
+        let against = self.negatives.entries(label).map(move |(i, value)| (i, -1.0, weight(i) * f64::from(value)));
         with.chain(against)
             .filter(move |(i, _, weight)| *weight > 0.0 && self.held_out[*i] == held_out)
             .map(move |(i, sign, weight)| Dual::new(i as u32, sign, weight))
