@@ -5,8 +5,8 @@ PYTHON ?= python3
 REMBRANDT = target/release/rembrandt
 DEMO = target/demo
 
-.PHONY: help demo build test fmt clippy doc unit python python-if-there wheel deny-if-installed bench data deny deny-policy \
-	deny-advisories
+.PHONY: help demo build test fmt clippy doc unit python python-if-there wheel deny-if-installed fuzz-if-installed bench data \
+	deny deny-policy deny-advisories
 
 help:
 	@echo 'make demo    train a model on the tags of Debian packages, test it, and ask it a few things'
@@ -19,8 +19,8 @@ help:
 
 # ---- demo: make prints each command before it runs it, so the output shows what to type ----
 
-# Features are words and labels tags, both by number as in the data: 2210 is chess, 1543 board, 4593 engine,
-# 11656 podcast. No tag in the data is about podcasts, so the demo adds one.
+# Features are words and labels tags, both by number in the data, where 11656 is podcast. No tag in the data is about
+# podcasts, so the demo adds one.
 demo: build
 	@mkdir -p $(DEMO)
 	$(REMBRANDT) inspect data/debtags/train.txt.gz
@@ -28,7 +28,7 @@ demo: build
 	$(REMBRANDT) inspect $(DEMO)/debtags.model
 	$(REMBRANDT) eval $(DEMO)/debtags.model data/debtags/test.txt.gz
 	gzip -dc data/debtags/test.txt.gz | sed -n 102,106p | $(REMBRANDT) predict $(DEMO)/debtags.model - --top 3
-	$(REMBRANDT) explain $(DEMO)/debtags.model '2210:1 1543:1 4593:1' --label game::board:chess
+	$(REMBRANDT) explain $(DEMO)/debtags.model 'chess board engine' --label game::board:chess
 	$(REMBRANDT) neighbors $(DEMO)/debtags.model protocol::smtp --top 5
 	gzip -dc data/debtags/train.txt.gz | grep ' 11656:' > $(DEMO)/podcast.txt
 	$(REMBRANDT) add-label $(DEMO)/debtags.model $(DEMO)/podcast.txt --name use::podcasting -o $(DEMO)/added.model
@@ -48,6 +48,7 @@ test:
 	@$(MAKE) --no-print-directory unit
 	@$(MAKE) --no-print-directory python-if-there
 	@$(MAKE) --no-print-directory deny-if-installed
+	@$(MAKE) --no-print-directory fuzz-if-installed
 
 fmt:
 	$(CARGO) fmt --all -- --check
@@ -70,6 +71,18 @@ unit:
 	fi
 	@if ! python3 -c 'import numpy' 2>/dev/null; then \
 		echo 'skipped: the numpy of docs/formats.md, because there is no python3 with numpy'; \
+	fi
+
+# A minute for each target. The seeds are copied, since the fuzzer adds to what it is given; tests change them without it.
+fuzz-if-installed:
+	@if command -v cargo-fuzz >/dev/null && $(CARGO) +nightly --version >/dev/null 2>&1; then \
+		for target in $(notdir $(wildcard fuzz/seeds/*)); do \
+			mkdir -p fuzz/corpus/$$target && cp fuzz/seeds/$$target/* fuzz/corpus/$$target/ && \
+			$(CARGO) +nightly fuzz run $$target -- -max_total_time=60 -rss_limit_mb=4096 || exit 1; \
+		done; \
+	else \
+		echo 'skipped: the fuzz targets, because cargo-fuzz or a nightly compiler is not installed;' \
+			'`cargo install cargo-fuzz --locked` installs the former'; \
 	fi
 
 # ---- python: the package in python/ is a workspace of its own, and nothing else needs Python ----

@@ -303,7 +303,9 @@ class Model:
         n_jobs: int | None = None,
         progress: Progress | None = None,
     ) -> dict[str, Any]:
-        """Scores on labelled examples: P@k, nDCG@k, PSP@k, F1, calibration, with 90 % intervals under `intervals`.
+        """Scores on labelled examples: P@k, nDCG@k, PSP@k, F1, calibration, with 90 % intervals under `intervals`; F1 of
+        frequent, rarer and rare labels under `bands`, labels that are mixed up under `confusions`, and how often labels are
+        right that are given with some probability under `reliability`.
 
         `x` is a `Dataset`, a file, or a matrix or texts with labels `y`, an indicator or lists of names, of which
         those that the model does not know are left out.

@@ -81,6 +81,8 @@ def test_evaluation(fitted, data, files):
     x, y = data
     found = fitted.evaluate(x, y)
     assert found["p@1"] > 0.95 and found["n"] == 600 and len(found["intervals"]["ndcg@5"]) == 2
+    assert found["level"] == 0.9 and sum(bin["examples"] for bin in found["reliability"]) == 600
+    assert sum(band["labels"] for band in found["bands"]) == 20 and isinstance(found["confusions"], list)
     model = fitted.model_
     for other in (model.evaluate(x, y), model.evaluate(Dataset(x, y)), model.evaluate(files / "train.txt")):
         assert [other[name] for name in ("p@1", "psp@5", "ece")] == [found[name] for name in ("p@1", "psp@5", "ece")]

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use self::model::INPUT_FORMATS;
 use bytesize::ByteSize;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::parser::ValueSource;
@@ -11,12 +12,14 @@ use clap_complete::Shell;
 use rembrandt::Rembrandt;
 use rembrandt::data::RowScale;
 use rembrandt::data::formats::{Format, Ids, ReadOptions};
+use rembrandt::data::records::RecordFormat;
 use rembrandt::embed::{Preconditioner, Preset, RidgeConvention, Solver};
 use rembrandt::model::Export;
 use rembrandt_bench::reproduce::Experiment;
 
 mod bench;
 mod compare;
+mod data;
 mod generate;
 mod head;
 mod help;
@@ -27,6 +30,7 @@ mod tree;
 
 pub use bench::{AblationArgs, BenchCommand, PredictBenchArgs, ScalingArgs, SolversArgs};
 pub use compare::CompareArgs;
+pub use data::DataArgs;
 pub use generate::GenerateArgs;
 pub use model::{
     AddLabelArgs, ColumnArgs, EvalArgs, ExplainArgs, IdSource, InputArgs, InputFormat, OutputFormat, PredictArgs,
@@ -40,8 +44,11 @@ pub struct Arguments {
     #[command(subcommand)]
     pub command: Command,
     /// Threads to use, all cores by default
-    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, global = true, value_name = "N", env = "REMBRANDT_THREADS", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
+    /// Say when each stage of the work begins, and what memory is taken by then
+    #[arg(short, long, global = true)]
+    pub verbose: bool,
     /// End when standard input does: for a process that must not outlive the one that started it
     #[arg(long, global = true, hide = true)]
     pub end_with_stdin: bool,
@@ -130,9 +137,9 @@ pub enum Command {
 /// How text is read.
 #[derive(Args, Clone, Default)]
 pub struct ReadArgs {
-    /// Format of the text; found out from its first line
-    #[arg(long, value_parser = choice(FORMATS), help_heading = "Reading")]
-    input_format: Option<Format>,
+    /// Format of the data; found out from the first lines. xmc, svmlight and vw are sparse rows, the others texts
+    #[arg(long, value_parser = choice(INPUT_FORMATS), help_heading = "Reading")]
+    input_format: Option<InputFormat>,
     /// Whether features and labels are written as numbers or as words
     #[arg(long, value_parser = choice(IDS), help_heading = "Reading")]
     ids: Option<Ids>,
@@ -145,10 +152,10 @@ pub struct ReadArgs {
 }
 
 impl ReadArgs {
-    /// The options of the library.
+    /// The options of the library for sparse rows.
     pub fn options(&self) -> ReadOptions {
         ReadOptions::default().with(|options| {
-            options.format = self.input_format.unwrap_or(Format::Auto);
+            options.format = self.input_format.map_or(Format::Auto, InputFormat::rows);
             options.ids = self.ids.unwrap_or(Ids::Auto);
             options.label_names = self.label_names.clone();
             options.feature_names = self.feature_names.clone();
@@ -158,6 +165,28 @@ impl ReadArgs {
     /// The options for more examples of the same kind: their features and labels have names already.
     pub fn options_of_ids(&self) -> ReadOptions {
         self.options().with(|options| (options.label_names, options.feature_names) = (None, None))
+    }
+
+    /// The format of texts.
+    pub fn texts(&self) -> RecordFormat {
+        self.input_format.map_or(RecordFormat::Auto, InputFormat::texts)
+    }
+
+    /// The first option that only texts have a use for.
+    pub fn of_texts(&self) -> Option<&'static str> {
+        self.input_format.filter(|format| matches!(format, InputFormat::Texts(_))).map(|_| "input_format")
+    }
+
+    /// The first option that only sparse rows have a use for.
+    pub fn of_rows(&self) -> Option<&'static str> {
+        let rows = self.input_format.is_some_and(|format| matches!(format, InputFormat::Rows(_)));
+        let given = [
+            ("input_format", rows),
+            ("ids", self.ids.is_some()),
+            ("label_names", self.label_names.is_some()),
+            ("feature_names", self.feature_names.is_some()),
+        ];
+        given.into_iter().find_map(|(name, given)| given.then_some(name))
     }
 
     /// The first option that was given: a cache file needs none of them.
@@ -176,7 +205,7 @@ impl ReadArgs {
         let word = |name: &str, word: Option<&str>| word.map(|word| format!("--{name}={word}"));
         let file = |name: &str, file: &Option<PathBuf>| file.as_ref().map(|f| format!("--{name}={}", f.display()));
         let given = [
-            word("input-format", self.input_format.and_then(|format| word_of(FORMATS, format))),
+            word("input-format", self.input_format.and_then(|format| word_of(INPUT_FORMATS, format))),
             word("ids", self.ids.and_then(|ids| word_of(IDS, ids))),
             file("label-names", &self.label_names),
             file("feature-names", &self.feature_names),
@@ -211,7 +240,7 @@ pub struct EmbedArgs {
     #[arg(long)]
     pub resume: bool,
     /// Refuse work that needs more memory, such as 4G or 4GiB; by default what the machine has available
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", env = "REMBRANDT_MAX_MEMORY")]
     pub max_memory: Option<ByteSize>,
     /// Print the result as one JSON object
     #[arg(long)]
@@ -222,7 +251,7 @@ pub struct EmbedArgs {
     #[command(flatten)]
     pub params: ParamArgs,
     #[command(flatten)]
-    pub read: ReadArgs,
+    pub data: DataArgs,
 }
 
 impl EmbedArgs {
@@ -418,13 +447,14 @@ impl ParamArgs {
 #[derive(Args)]
 #[command(after_help = "Example:\n  rembrandt convert train.txt.gz -o train.rmb")]
 pub struct ConvertArgs {
-    /// Data as text, plain or compressed with gzip or zstd, - for standard input
+    /// Data as text, plain or compressed with gzip or zstd, - for standard input; of texts, the cache holds the features that
+    /// they become, as sparse rows
     pub train: PathBuf,
     /// Cache file to write
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
     #[command(flatten)]
-    pub read: ReadArgs,
+    pub data: DataArgs,
     /// Print the result as one JSON object
     #[arg(long)]
     pub json: bool,
@@ -439,7 +469,7 @@ pub struct InspectArgs {
     /// Data as text, - for standard input, a cache, embedding or model file
     pub file: PathBuf,
     #[command(flatten)]
-    pub read: ReadArgs,
+    pub data: DataArgs,
     /// Check every byte of a cache file; all others always are
     #[arg(long)]
     pub verify: bool,
@@ -503,8 +533,6 @@ pub struct ManArgs {
     pub folder: PathBuf,
 }
 
-const FORMATS: &[(&str, Format)] =
-    &[("auto", Format::Auto), ("xmc", Format::Xmc), ("svmlight", Format::Svmlight), ("vw", Format::Vw)];
 const IDS: &[(&str, Ids)] = &[("auto", Ids::Auto), ("numbers", Ids::Numbers), ("words", Ids::Words)];
 const EXPORTS: &[(&str, Export)] = &[("npy", Export::Npy), ("word2vec", Export::Word2vec), ("tsv", Export::Tsv)];
 const EXPERIMENTS: &[(&str, Experiment)] = &[

@@ -5,6 +5,8 @@ use std::panic::PanicHookInfo;
 
 use rembrandt::Error;
 
+use crate::output::visible;
+
 /// Bad input, parameters or usage: the user can do something about it. The same code that clap uses.
 pub const REFUSED: u8 = 2;
 /// A surprise, such as a full disk.
@@ -19,6 +21,8 @@ pub fn report(error: &anyhow::Error) -> u8 {
     let (message, code) = match error.downcast_ref::<Error>() {
         Some(Error::Parameter { name, reason }) => (format!("{}: {reason}", flag(name)), REFUSED),
         Some(e) => (e.to_string(), code(e)),
+        // All other files have their names in an error of the library.
+        None if error.is::<io::Error>() => (format!("standard output: {error}"), SURPRISED),
         None => (format!("{error:#}"), SURPRISED),
     };
     say(&format!("error: {}", message.lines().collect::<Vec<_>>().join(" ")));
@@ -27,7 +31,7 @@ pub fn report(error: &anyhow::Error) -> u8 {
 
 /// Writes a line to standard error; if even that is closed there is nobody left to tell.
 pub fn say(line: &str) {
-    let _ = writeln!(io::stderr(), "{line}");
+    let _ = writeln!(io::stderr(), "{}", visible(line));
 }
 
 /// The panic hook: a panic is a mistake of the program, never of the user.
@@ -51,7 +55,7 @@ fn code(error: &Error) -> u8 {
 }
 
 /// The option behind a parameter of the library.
-fn flag(parameter: &str) -> String {
+pub fn flag(parameter: &str) -> String {
     match parameter {
         "k" => "-k".to_owned(),
         // Not options.

@@ -7,6 +7,7 @@ mod memory;
 mod output;
 mod progress;
 mod resume;
+mod signals;
 mod source;
 
 use std::ffi::OsString;
@@ -23,8 +24,10 @@ pub struct Invocation {
 }
 
 /// Runs a command and gives the exit code of the process. Results go to standard output; a mistake is one sentence on
-/// standard error, and so is a panic, of which the hook is set for that.
+/// standard error, and so is a panic, of which the hook is set for that. SIGINT and SIGTERM end the process, whose temporary
+/// files they take along where there was no other thread before.
 pub fn run(invocation: &Invocation) -> u8 {
+    signals::clean_up_when_ended();
     std::panic::set_hook(Box::new(failure::report_panic));
     let line = std::iter::once(OsString::from("rembrandt")).chain(invocation.words.iter().cloned());
     let ended = match args::Arguments::of(line.collect()) {

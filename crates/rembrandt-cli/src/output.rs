@@ -12,8 +12,22 @@ pub use rembrandt_bench::text::{count, facts, short, size};
 /// Prints text as it is. A reader that went away is an error of its own kind, see [`failure`](crate::failure).
 pub fn print(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
+    out.write_all(visible(text).as_bytes())?;
     Ok(out.flush()?)
+}
+
+/// Text in which control characters are written out, but for the ends of lines and tabs: a name from a file must not command a
+/// terminal.
+pub fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '\n' | '\t' => shown.push(character),
+            control if control.is_control() => shown.extend(control.escape_debug()),
+            other => shown.push(other),
+        }
+    }
+    shown
 }
 
 /// Prints one JSON value on one line.

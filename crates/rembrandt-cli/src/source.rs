@@ -3,15 +3,77 @@
 use std::path::{Path, PathBuf};
 
 use bytesize::ByteSize;
-use rembrandt::data::Dataset;
+use rembrandt::data::formats::{Recognised, recognise};
+use rembrandt::data::{Dataset, Texts};
 use rembrandt::{Error, Result, Run};
 
-use crate::args::ReadArgs;
+use crate::args::{DataArgs, ReadArgs};
 use crate::memory::{self, Limit};
 use crate::progress::Display;
 
-/// Opens a cache file, or reads text into memory as long as it fits into `limit`.
-pub fn open(path: &Path, read: &ReadArgs, limit: Option<Limit>, display: &mut Display) -> Result<Dataset> {
+/// The column of the text, where none is chosen.
+const TEXT_COLUMN: &str = "text";
+
+/// Whether a file is to be read as texts: as the options say, or else its first lines.
+pub fn is_text(path: &Path, args: &DataArgs, display: &Display) -> Result<bool> {
+    let said = args.are_texts()?;
+    if path.as_os_str() != "-" && Dataset::is_cache(path) {
+        return match said {
+            Some(true) => {
+                Err(Error::file(path, "is a cache file, which holds sparse rows and no texts: leave out --text"))
+            }
+            _ => Ok(false),
+        };
+    }
+    let implied = args.implies_texts();
+    if let (Some(said), None) = (said, implied) {
+        return Ok(said);
+    }
+    match (recognise(path, TEXT_COLUMN)?, implied) {
+        (Recognised::Rows, Some(name)) => {
+            Err(Error::parameter(name, "is for texts, and the file has sparse rows: leave it out, or add --text"))
+        }
+        (_, Some(_)) => Ok(true),
+        (found, None) => is_text_by_itself(path, found, display),
+    }
+}
+
+/// The same where no option says so.
+fn is_text_by_itself(path: &Path, found: Recognised, display: &Display) -> Result<bool> {
+    match found {
+        Recognised::Rows | Recognised::Words => Ok(false),
+        Recognised::Texts(why) => {
+            display.note(&format!("{why}: the file is read as texts"));
+            Ok(true)
+        }
+        Recognised::Unclear(why) => Err(Error::file(
+            path,
+            format!(
+                "{why}: choose --input-format svmlight for sparse rows or, for texts, --text with --text-column and \
+                 --labels-column"
+            ),
+        )),
+    }
+}
+
+/// Reads texts, and says what looks like a mistake in them.
+pub fn texts(path: &Path, args: &DataArgs, display: &mut Display) -> Result<Texts> {
+    let texts = Texts::read_with(path, &args.records(), &mut display.run())?;
+    display.clear();
+    texts.notes().iter().for_each(|note| display.note(note));
+    Ok(texts)
+}
+
+/// Opens a cache file, or reads sparse rows or texts into memory.
+pub fn open(path: &Path, args: &DataArgs, limit: Option<Limit>, display: &mut Display) -> Result<Dataset> {
+    match is_text(path, args, display)? {
+        true => texts(path, args, display)?.into_words(args.features.options()?.featurizer),
+        false => rows(path, &args.read, limit, display),
+    }
+}
+
+/// Opens a cache file, or reads sparse rows into memory as long as they fit into `limit`.
+pub fn rows(path: &Path, read: &ReadArgs, limit: Option<Limit>, display: &mut Display) -> Result<Dataset> {
     if Dataset::is_cache(path) {
         return match read.given() {
             None => Dataset::open(path),

@@ -78,6 +78,11 @@ impl Error {
     }
 }
 
+/// `1 label`, `2 labels`.
+pub(crate) fn count(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
 /// How a path is shown to a person: `-` stands for standard input or output.
 fn name(path: &Path) -> std::borrow::Cow<'_, str> {
     if path.as_os_str() == "-" { "standard input".into() } else { path.to_string_lossy() }

@@ -49,6 +49,8 @@ pub struct Run<'a> {
     /// The names of checkpoints begin with it.
     scope: String,
     clock: Clock,
+    notes: Vec<String>,
+    end: Option<Instant>,
 }
 
 /// Seconds of the stages so far.
@@ -77,8 +79,9 @@ impl<'a> Run<'a> {
 
     /// The same for whoever answers examples as they come: those of a pipe are handed on when they are there, not a megabyte
     /// at a time.
-    pub fn live(self) -> Run<'a> {
-        Run { live: true, ..self }
+    pub fn live(&mut self) -> &mut Run<'a> {
+        self.live = true;
+        self
     }
 
     pub(crate) fn is_live(&self) -> bool {
@@ -90,6 +93,16 @@ impl<'a> Run<'a> {
         &self.clock.seconds
     }
 
+    /// Takes the sentences for the user about what was decided or noticed without being asked.
+    pub fn take_notes(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.notes)
+    }
+
+    /// Adds such a sentence.
+    pub(crate) fn note(&mut self, sentence: String) {
+        self.notes.push(sentence);
+    }
+
     /// Ends a stage: the time since the last one was its own. One that comes again adds to its time.
     pub(crate) fn end_stage(&mut self, name: &'static str) {
         let seconds = self.clock.last.elapsed().as_secs_f64();
@@ -98,6 +111,16 @@ impl<'a> Run<'a> {
             None => self.clock.seconds.push((name, seconds)),
         }
         self.clock.last = Instant::now();
+    }
+
+    /// Ends what runs after this moment with [`Error::Cancelled`].
+    pub(crate) fn end_at(&mut self, end: Option<Instant>) {
+        self.end = end;
+    }
+
+    /// Whether that moment is over.
+    pub(crate) fn is_over(&self) -> bool {
+        self.end.is_some_and(|end| Instant::now() > end)
     }
 
     /// Begins a computation of `total` units: for whoever does the work.
@@ -120,7 +143,7 @@ impl<'a> Run<'a> {
 
     fn tell(&mut self, progress: Progress) -> Result<()> {
         let go_on = self.watch.as_mut().is_none_or(|watch| watch(&progress));
-        if go_on { Ok(()) } else { Err(Error::Cancelled) }
+        if go_on && !self.is_over() { Ok(()) } else { Err(Error::Cancelled) }
     }
 }
 
@@ -208,5 +231,23 @@ impl<'a> Run<'a> {
 impl std::fmt::Debug for Run<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Run({} of {})", self.done, self.total)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_ends_when_its_time_is_over() {
+        let mut run = Run::default();
+        run.advance("fitting", 1).unwrap();
+        run.end_at(Some(Instant::now()));
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        assert!(matches!(run.advance("fitting", 1), Err(Error::Cancelled)) && run.is_over());
+        run.end_at(None);
+        run.advance("fitting", 1).unwrap();
+        run.note("noticed".into());
+        assert_eq!((run.take_notes(), run.take_notes().len()), (vec!["noticed".to_owned()], 0));
     }
 }

@@ -18,6 +18,9 @@ use super::store::ResultStore;
 use super::{length, number};
 use crate::watch::Watcher;
 
+/// A method that is about to end when its time is over is waited for.
+const TOLERANCE: f64 = 1.2;
+
 /// How often a process is looked at.
 const GLANCE: Duration = Duration::from_millis(20);
 
@@ -112,7 +115,7 @@ impl Bench<'_> {
             if let Some(status) = child.0.try_wait().map_err(Error::io(path))? {
                 break status;
             }
-            if began.elapsed() > self.plan.of.budget {
+            if is_over(began.elapsed(), self.plan.of.budget) {
                 return Ok(End::TooLate);
             }
             watcher.wait(what, place, began.elapsed());
@@ -129,6 +132,11 @@ impl Bench<'_> {
             None => format!("{what} was ended: {status}"),
         }))
     }
+}
+
+/// Whether a process has had its time.
+fn is_over(elapsed: Duration, budget: Duration) -> bool {
+    elapsed > budget.mul_f64(TOLERANCE)
 }
 
 /// A process that does not outlive us: given up on, it is ended.
@@ -180,4 +188,15 @@ fn measured(trained: &Value, tested: &Value, model: &Path, model_bytes: u64) -> 
         spectrum: opened.spectrum().to_vec(),
         training: trained.clone(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_method_that_is_nearly_done_is_waited_for() {
+        let [elapsed, budget] = [23, 20].map(Duration::from_secs);
+        assert!(!is_over(elapsed, budget) && is_over(Duration::from_millis(24_001), budget));
+    }
 }

@@ -51,7 +51,10 @@ impl GeneratedFiles {
     pub fn facts(&self) -> String {
         let mut rows: Vec<(&str, String)> = self.files.iter().map(|file| (file.name, file.sentence())).collect();
         let best = 100.0 * self.files[1].made.best_p1();
-        rows.push(("best P@1", format!("{best:.2} % on the test examples: of who knows what each was made from")));
+        rows.push((
+            "best P@1",
+            format!("{best:.2} % on the test examples, by knowing from which labels each was made"),
+        ));
         facts(&rows)
     }
 

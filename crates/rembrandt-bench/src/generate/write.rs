@@ -50,7 +50,7 @@ impl Generator {
         run.begin(n as u64);
         let mut found = Generated::default();
         write_file(path, |file| {
-            let mut out = DirectIo::new(file.get_ref());
+            let mut out = DirectIo::new(file.get_ref().file());
             found = match as_what {
                 GeneratedAs::Text => self.write_text(&mut out, path, (part, shape), run)?,
                 GeneratedAs::Cache => self.write_cache(&mut out, path, (part, shape), run)?,

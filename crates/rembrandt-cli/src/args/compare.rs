@@ -7,7 +7,7 @@ use clap::Args;
 use humantime::parse_duration;
 use rembrandt_bench::compare::{Contestant, METHODS};
 
-use super::{ColumnArgs, ReadArgs};
+use super::{ColumnArgs, DataArgs, ReadArgs};
 
 #[derive(Args)]
 #[command(
@@ -26,7 +26,7 @@ pub struct CompareArgs {
     /// Dimension of the embeddings; cut to what the data allow, unless they are texts [default: chosen by each]
     #[arg(short, value_parser = parse_k)]
     pub k: Option<usize>,
-    /// Time for the training of each method; what takes longer is given up
+    /// Time for the training of each method; what takes more than a fifth longer is given up
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "10m")]
     pub budget: Duration,
     /// Write a page with table and plots that needs no other file
@@ -51,10 +51,10 @@ pub struct CompareArgs {
     #[arg(long)]
     pub text: bool,
     /// Multiply features that are numbers already with their inverse document frequency
-    #[arg(long, conflicts_with = "text")]
+    #[arg(long)]
     pub tfidf: bool,
     /// Scale examples whose features are numbers already to length 1
-    #[arg(long, conflicts_with = "text")]
+    #[arg(long)]
     pub normalize: bool,
     /// Print the result as one JSON object
     #[arg(long)]
@@ -66,6 +66,13 @@ pub struct CompareArgs {
     pub columns: ColumnArgs,
     #[command(flatten)]
     pub read: ReadArgs,
+}
+
+impl CompareArgs {
+    /// The kind of the data, and how to read them.
+    pub fn data(&self) -> DataArgs {
+        DataArgs::new(self.text, (self.tfidf, self.normalize), self.columns.clone(), self.read.clone())
+    }
 }
 
 /// All that are to be compared.

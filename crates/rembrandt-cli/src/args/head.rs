@@ -1,14 +1,15 @@
 //! The head in `rembrandt train`: its options, and which of them mean something to which head.
 
-use std::fs;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use rembrandt::data::formats::read_names;
 use rembrandt::embed::Method;
 use rembrandt::metrics::Propensity;
 use rembrandt::score::head::{FeatureParams, Kernel, SampledParams};
 use rembrandt::train::{HeadChoice, HeadKind, HeadTrainParams, Training};
-use rembrandt::{Error, Result};
+use rembrandt::{Dataset, Error, Examples, Result};
 
 use super::choice;
 
@@ -56,7 +57,8 @@ pub struct HeadArgs {
     #[arg(long, value_name = "A,B", num_args = 0..=1, require_equals = true, default_missing_value = "other",
           value_parser = parse_propensity)]
     pub propensity: Option<Propensity>,
-    /// File with the weight of each label, one number per line: what a mistake on it counts
+    /// File with weights of labels, what a mistake on them counts: one number per line, for all labels in the order of their
+    /// ids; or a name or id, a tab and a number per line, and 1 for all others
     #[arg(long, value_name = "FILE")]
     pub label_weights: Option<PathBuf>,
 }
@@ -73,7 +75,7 @@ impl HeadArgs {
     }
 
     /// Puts what was given over parameters of a head.
-    pub(super) fn put_over(&self, params: &mut HeadTrainParams) -> Result<()> {
+    pub(super) fn put_over(&self, params: &mut HeadTrainParams, data: &Dataset) -> Result<()> {
         params.folds = self.folds.unwrap_or(params.folds);
         params.atoms = self.atoms;
         params.logistic.ridge = self.head_ridge.unwrap_or(params.logistic.ridge);
@@ -85,7 +87,7 @@ impl HeadArgs {
         params.features = self.random_features.map(|features| {
             features.with(|f| (f.bandwidth, f.seed) = (self.bandwidth.unwrap_or(f.bandwidth), params.embedding.seed))
         });
-        params.label_weights = self.label_weights.as_deref().map(read_weights).transpose()?;
+        params.label_weights = self.label_weights.as_deref().map(|path| read_weights(path, data)).transpose()?;
         Ok(())
     }
 }
@@ -166,14 +168,31 @@ fn parse_features(text: &str) -> std::result::Result<FeatureParams, String> {
     Ok(HeadTrainParams::FEATURES.with(|params| (params.kernel, params.quasi, params.count) = (kernel, quasi, count)))
 }
 
-/// One number per line.
-fn read_weights(path: &Path) -> Result<Vec<f32>> {
-    let text = fs::read_to_string(path).map_err(Error::io(path))?;
-    let number = |(i, line): (usize, &str)| match line.trim().parse::<f32>() {
+/// One number per line, or a label and its number.
+fn read_weights(path: &Path, data: &Dataset) -> Result<Vec<f32>> {
+    let lines = read_names(path)?;
+    let number = |at: usize, text: &str| match text.trim().parse::<f32>() {
         Ok(weight) if weight.is_finite() && weight >= 0.0 => Ok(weight),
-        _ => Err(Error::line(path, i as u64 + 1, "is not a weight: write a number, zero or more")),
+        _ => Err(Error::line(path, at as u64 + 1, "is not a weight: write a number, zero or more")),
     };
-    text.lines().enumerate().map(number).collect()
+    if !lines.iter().any(|line| line.contains('\t')) {
+        return lines.iter().enumerate().map(|(at, line)| number(at, line)).collect();
+    }
+    let names = data.label_names().unwrap_or_default();
+    let ids: HashMap<&str, usize> = names.iter().enumerate().map(|(id, name)| (name.as_str(), id)).collect();
+    let mut weights = vec![1.0; data.shape().c];
+    for (at, line) in lines.iter().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let refuse = |reason: String| Error::line(path, at as u64 + 1, reason);
+        let Some((label, weight)) = line.rsplit_once('\t') else {
+            return Err(refuse("has no tab: write a label, a tab and its weight".to_owned()));
+        };
+        let by_number = || label.parse().ok().filter(|id| *id < weights.len());
+        let Some(id) = ids.get(label).copied().or_else(by_number) else {
+            return Err(refuse(format!("no label of the data is called {label:?}")));
+        };
+        weights[id] = number(at, weight)?;
+    }
+    Ok(weights)
 }
 
 /// Reads a number, zero or more.

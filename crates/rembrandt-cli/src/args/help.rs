@@ -147,6 +147,7 @@ mod tests {
             "propensity" => &["wikipedia"],
             "max_memory" => &["1G"],
             "tune" => &["1m"],
+            "stop_words" | "stem" => &["en"],
             _ => &["1"],
         };
         match values.is_empty() || option.is_hide_possible_values_set() {

@@ -13,7 +13,7 @@ use super::head::parse_propensity;
 use super::{IDS, choice};
 
 /// Which columns of a table hold what.
-#[derive(Args, Clone)]
+#[derive(Args, Clone, Default)]
 #[command(next_help_heading = "Texts")]
 pub struct ColumnArgs {
     /// Column of the text, by name or number [default: text]
@@ -28,22 +28,30 @@ pub struct ColumnArgs {
     /// Separator of the labels of an example; empty when there is one label [default: ,]
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     label_separator: Option<String>,
+    /// Character between the fields of CSV [default: ,]
+    #[arg(long, value_name = "CHAR", allow_hyphen_values = true)]
+    delimiter: Option<char>,
     /// Whether the first line names the columns [default: unless all columns are given by number]
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     header: Option<bool>,
 }
 
 impl ColumnArgs {
-    /// The options of the library for a file of records.
-    pub fn options(&self, format: RecordFormat) -> RecordOptions {
-        let usual = RecordOptions::default();
-        let text = self.text_column.clone().unwrap_or(usual.text);
-        RecordOptions::new(text).with(|options| {
+    /// The options of the library for a file of records: what was given, put over `base`.
+    pub fn over(&self, base: RecordOptions, format: RecordFormat) -> RecordOptions {
+        let columns = [&self.text_column, &self.labels_column, &self.weight_column];
+        let chosen = columns.iter().any(|column| column.is_some());
+        base.clone().with(|options| {
             options.format = format;
-            options.labels = self.labels_column.clone();
-            options.weight = self.weight_column.clone();
-            options.header = self.header;
-            options.separator = self.label_separator.clone().unwrap_or(usual.separator);
+            options.text = self.text_column.clone().unwrap_or(base.text);
+            // The number of a column means little where others were chosen for this file.
+            let kept = base.labels.filter(|labels| !chosen || matches!(labels, Selector::Name(_)));
+            options.labels = self.labels_column.clone().or(kept);
+            options.weight = self.weight_column.clone().or(base.weight);
+            options.header = self.header.or(base.header.filter(|_| !chosen));
+            options.separator = self.label_separator.clone().unwrap_or(base.separator);
+            options.delimiter = self.delimiter.or(base.delimiter);
+            options.remembered = base.remembered && self.labels_column.is_none();
         })
     }
 
@@ -55,6 +63,7 @@ impl ColumnArgs {
             column("labels-column", &self.labels_column),
             column("weight-column", &self.weight_column),
             self.label_separator.as_ref().map(|separator| format!("--label-separator={separator}")),
+            self.delimiter.map(|delimiter| format!("--delimiter={delimiter}")),
             self.header.map(|header| format!("--header={header}")),
         ];
         given.into_iter().flatten().collect()
@@ -67,6 +76,7 @@ impl ColumnArgs {
             ("labels_column", self.labels_column.is_some()),
             ("weight_column", self.weight_column.is_some()),
             ("label_separator", self.label_separator.is_some()),
+            ("delimiter", self.delimiter.is_some()),
             ("header", self.header.is_some()),
         ];
         given.into_iter().find_map(|(name, given)| given.then_some(name))
@@ -74,14 +84,27 @@ impl ColumnArgs {
 }
 
 /// The format of what is read: of sparse rows or of texts, depending on the model.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum InputFormat {
+    #[default]
     Auto,
     Rows(Format),
     Texts(RecordFormat),
 }
 
-const INPUT_FORMATS: &[(&str, InputFormat)] = &[
+impl InputFormat {
+    /// The format of sparse rows.
+    pub fn rows(self) -> Format {
+        if let InputFormat::Rows(format) = self { format } else { Format::Auto }
+    }
+
+    /// The format of texts.
+    pub fn texts(self) -> RecordFormat {
+        if let InputFormat::Texts(format) = self { format } else { RecordFormat::Auto }
+    }
+}
+
+pub const INPUT_FORMATS: &[(&str, InputFormat)] = &[
     ("auto", InputFormat::Auto),
     ("xmc", InputFormat::Rows(Format::Xmc)),
     ("svmlight", InputFormat::Rows(Format::Svmlight)),
@@ -108,14 +131,21 @@ pub struct InputArgs {
 impl InputArgs {
     /// The options of the library for sparse rows.
     pub fn rows(&self) -> ReadOptions {
-        let format = if let InputFormat::Rows(format) = self.input_format { format } else { Format::Auto };
+        let format = self.input_format.rows();
         ReadOptions::default().with(|options| (options.format, options.ids) = (format, self.ids.unwrap_or(Ids::Auto)))
     }
 
-    /// The options of the library for texts.
-    pub fn records(&self) -> RecordOptions {
-        let format = if let InputFormat::Texts(format) = self.input_format { format } else { RecordFormat::Auto };
-        self.columns.options(format)
+    /// The options of the library for texts, where they are not those that the model `remembered`.
+    pub fn records(&self, remembered: RecordOptions) -> Option<RecordOptions> {
+        let format = self.input_format.texts();
+        // Plain lines have no columns: whoever names one is told so.
+        let base = if format == RecordFormat::Lines && self.columns.given().is_some() {
+            RecordOptions::default()
+        } else {
+            remembered
+        };
+        let given = format != RecordFormat::Auto || self.columns.given().is_some();
+        given.then(|| self.columns.over(base, format))
     }
 }
 

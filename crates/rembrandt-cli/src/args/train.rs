@@ -7,27 +7,24 @@ use bytesize::ByteSize;
 use clap::Args;
 use humantime::parse_duration;
 use rembrandt::data::RowScale;
-use rembrandt::data::featurizer::{FeaturizerParams, Hashing, NGrams, Weighting};
 use rembrandt::embed::Method;
-use rembrandt::train::{FeatureOptions, Training};
+use rembrandt::train::Training;
 use rembrandt::{Dataset, Error, Examples, Result};
 
 use super::head::{HeadArgs, Scoring};
 use super::method::{self, METHODS, MethodChoice};
 use super::tree::TreeArgs;
-use super::{ColumnArgs, ParamArgs, ReadArgs, Typed, choice};
+use super::{DataArgs, ParamArgs, Typed, choice};
 
 #[derive(Args)]
-#[command(
-    after_help = "Examples:\n  rembrandt train train.txt.gz -o tags.model\n  rembrandt train articles.csv --text \
+#[command(after_help = "Examples:\n  rembrandt train train.txt.gz -o tags.model\n  rembrandt train articles.csv \
                         --label-separator ';' -o tags.model\n  rembrandt train train.rmb -k 300 -o tags.model\n  rembrandt \
                         train train.rmb -o tags.model --resume  # again after a kill: goes on\n  rembrandt train --method \
                         fastxml --help  # the options of another method\n  rembrandt train --head ilr \
-                        --help  # those of a head"
-)]
+                        --help  # those of a head")]
 pub struct TrainArgs {
-    /// Training data: text, plain or compressed with gzip or zstd, - for standard input, or a cache file; with --text,
-    /// TSV, CSV or JSON lines with a text and its labels
+    /// Training data, plain or compressed with gzip or zstd, - for standard input: texts with their labels as CSV, TSV or
+    /// JSON lines, or sparse rows, also in a cache file
     pub train: PathBuf,
     /// Model file to write
     #[arg(short, long, value_name = "FILE")]
@@ -38,15 +35,12 @@ pub struct TrainArgs {
     /// where every example has one label, lomtree and label-tree
     #[arg(long, value_parser = choice(METHODS), default_value = "rembrandt")]
     pub method: MethodChoice,
-    /// Raw text in, names out: the words of the text become features, by rules that are kept in the model
-    #[arg(long)]
-    pub text: bool,
     /// Store the large matrices in half the space (bfloat16), at the price of two or three digits; without a head they
     /// are stored so in any case
     #[arg(long, help_heading = "Head")]
     pub compact: bool,
-    /// Look for better settings for so long, such as 10m: by training with others as often as the time allows, and keeping
-    /// what ranks held-out examples best. How far that gets depends on the machine
+    /// Look for better settings for so long, such as 10m, after a training with the default ones: by training with others as
+    /// often as the time allows, and keeping what ranks held-out examples best. How far that gets depends on the machine
     #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = "Algorithm")]
     pub tune: Option<Duration>,
     /// Labelled examples that choose the settings, the combination of views, the calibration and the thresholds, in place of
@@ -63,7 +57,7 @@ pub struct TrainArgs {
     #[arg(long)]
     pub resume: bool,
     /// Refuse work that needs more memory, such as 4G or 4GiB; by default what the machine has available
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", env = "REMBRANDT_MAX_MEMORY")]
     pub max_memory: Option<ByteSize>,
     /// Print the result as one JSON object
     #[arg(long)]
@@ -78,11 +72,7 @@ pub struct TrainArgs {
     #[command(flatten)]
     pub trees: TreeArgs,
     #[command(flatten)]
-    pub features: FeatureArgs,
-    #[command(flatten)]
-    pub columns: ColumnArgs,
-    #[command(flatten)]
-    pub read: ReadArgs,
+    pub data: DataArgs,
     /// The options that were typed.
     #[arg(skip)]
     pub typed: Vec<Typed>,
@@ -95,13 +85,7 @@ impl TrainArgs {
             MethodChoice::Trees(method) => self.tree_params(method).map(|_| ())?,
             MethodChoice::Embedding(method) => self.check_for_embedding(method)?,
         }
-        match (self.read.given(), self.columns.given()) {
-            (Some(name), _) if self.text => {
-                Err(Error::parameter(name, "is for sparse rows: leave it out, or leave out --text"))
-            }
-            (_, Some(name)) if !self.text => Err(Error::parameter(name, "is for texts: leave it out, or add --text")),
-            _ => Ok(()),
-        }
+        self.data.are_texts().map(|_| ())
     }
 
     /// Refuses options that would have no effect with an embedding.
@@ -166,77 +150,10 @@ impl TrainArgs {
                 (params.k, params.ridge) = (k, ridge);
                 params.embedding = self.params.over(params.embedding.clone());
                 (params.group_duplicates, params.propensity) = (self.head.group_duplicates, self.head.propensity);
-                self.head.put_over(params)?;
+                self.head.put_over(params, data)?;
             }
             Training::Trees(_) => {}
         }
         Ok(training)
     }
 }
-
-/// How features are made or weighed.
-#[derive(Args)]
-#[command(next_help_heading = "Features")]
-pub struct FeatureArgs {
-    /// Sequences of so many words, such as 1 or 1-2
-    #[arg(long, value_name = "RANGE", default_value = "1", requires = "text")]
-    word_ngrams: NGrams,
-    /// Sequences of so many characters within words, such as 3-5
-    #[arg(long, value_name = "RANGE", requires = "text")]
-    char_ngrams: Option<NGrams>,
-    /// Words of fewer characters are dropped
-    #[arg(long, value_name = "N", default_value_t = 2, requires = "text")]
-    min_length: usize,
-    /// Features that fewer texts have are dropped
-    #[arg(long, value_name = "N", default_value_t = 2, requires = "text")]
-    min_df: u64,
-    /// Features that a larger fraction of the texts have are dropped
-    #[arg(long, value_name = "FRACTION", default_value_t = 1.0, requires = "text")]
-    max_df: f64,
-    /// Keep only so many features, those that most texts have
-    #[arg(long, value_name = "N", requires = "text")]
-    max_features: Option<usize>,
-    /// Number features by a hash of so many bits instead of keeping their names
-    #[arg(long, value_name = "BITS", requires = "text")]
-    hash_bits: Option<u32>,
-    /// The value of a feature of a text
-    #[arg(long, value_parser = choice(WEIGHTINGS), default_value = "tfidf", requires = "text")]
-    weighting: Weighting,
-    /// Count a feature that occurs often in a text with the logarithm of how often
-    #[arg(long, requires = "text")]
-    sublinear: bool,
-    /// Keep capital letters apart from small ones
-    #[arg(long, requires = "text")]
-    keep_case: bool,
-    /// Multiply sparse features by their inverse document frequency (tf-idf)
-    #[arg(long, conflicts_with = "text")]
-    pub tfidf: bool,
-    /// Scale rows of sparse features to length 1
-    #[arg(long, conflicts_with = "text")]
-    pub normalize: bool,
-}
-
-impl FeatureArgs {
-    /// How features are made of texts, or weighted.
-    pub fn options(&self) -> FeatureOptions {
-        let featurizer = FeaturizerParams::default().with(|params| {
-            params.words = Some(self.word_ngrams);
-            params.characters = self.char_ngrams;
-            params.min_length = self.min_length;
-            params.lowercase = !self.keep_case;
-            params.weighting = self.weighting;
-            params.sublinear = self.sublinear;
-            params.hashing = self.hash_bits.map(|bits| Hashing { bits, signed: true });
-            params.min_df = self.min_df;
-            params.max_df = self.max_df;
-            params.max_features = self.max_features;
-        });
-        FeatureOptions::default().with(|options| {
-            (options.tfidf, options.normalize) = (self.tfidf, self.normalize);
-            options.featurizer = featurizer;
-        })
-    }
-}
-
-const WEIGHTINGS: &[(&str, Weighting)] =
-    &[("tfidf", Weighting::TfIdf), ("tf", Weighting::Tf), ("binary", Weighting::Binary)];

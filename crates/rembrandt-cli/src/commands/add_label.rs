@@ -54,10 +54,15 @@ fn name_in(model: &Model, path: &Path, args: &AddLabelArgs) -> rembrandt::Result
     let mut names = BTreeSet::new();
     let run = &mut Run::default();
     if let Preprocessing::Text(_) = model.preprocessing() {
-        read_records(path, &args.input_args.records(), run, &mut |records| {
-            (0..records.len()).for_each(|i| names.extend(records.labels(i).map(str::to_owned)));
-            Ok(())
-        })?;
+        read_records(
+            path,
+            &args.input_args.records(model.records()).unwrap_or_else(|| model.records()),
+            run,
+            &mut |records| {
+                (0..records.len()).for_each(|i| names.extend(records.labels(i).map(str::to_owned)));
+                Ok(())
+            },
+        )?;
     } else {
         let mut ids = BTreeSet::new();
         let found = read_rows(path, &args.input_args.rows(), run, &mut |rows| {

@@ -23,7 +23,7 @@ pub fn solvers(args: &SolversArgs) -> anyhow::Result<()> {
     let solvers = args.solvers();
     solvers.check()?;
     let mut display = Display::new(args.quiet);
-    let data = source::open(&args.train, &args.read, Limit::new(None), &mut display);
+    let data = source::rows(&args.train, &args.read, Limit::new(None), &mut display);
     display.clear();
     let measured = solvers.measure(&data?, &mut display)?;
     if let Some(path) = &args.plot {
@@ -42,7 +42,7 @@ pub fn scaling(args: &ScalingArgs) -> anyhow::Result<()> {
 
 pub fn ablation(args: &AblationArgs) -> anyhow::Result<()> {
     let mut display = Display::new(args.quiet);
-    let open = |path, display: &mut Display| source::open(path, &args.read, Limit::new(None), display);
+    let open = |path, display: &mut Display| source::rows(path, &args.read, Limit::new(None), display);
     let (train, test) = (open(&args.train, &mut display)?, open(&args.test, &mut display)?);
     display.clear();
     let measured = AblationMeasured::new((&train, &test), &mut display)?;

@@ -15,11 +15,12 @@ use crate::source;
 
 pub fn run(args: &CompareArgs, threads: Option<u16>, invocation: &Invocation) -> anyhow::Result<()> {
     refuse_options(args)?;
-    let comparison = comparison(args, threads, invocation)?;
+    let mut display = Display::new(args.quiet);
+    let comparison = comparison(args, threads, invocation, &display)?;
     if let Some(report) = &args.report {
         check_report(report, args)?;
     }
-    let compared = comparison.run(&mut Display::new(args.quiet))?;
+    let compared = comparison.run(&mut display)?;
     if let Some(path) = &args.report {
         text::write(path, &compared.page())?;
     }
@@ -34,14 +35,23 @@ pub fn run(args: &CompareArgs, threads: Option<u16>, invocation: &Invocation) ->
     Ok(compared.check()?)
 }
 
-fn comparison(args: &CompareArgs, threads: Option<u16>, invocation: &Invocation) -> rembrandt::Result<Comparison> {
+fn comparison(
+    args: &CompareArgs,
+    threads: Option<u16>,
+    invocation: &Invocation,
+    display: &Display,
+) -> rembrandt::Result<Comparison> {
     let beside = [&args.train, &args.test].into_iter().flat_map(|path| source::side_files(path));
-    let flags = [("--text", args.text), ("--tfidf", args.tfidf), ("--normalize", args.normalize)];
+    let text = source::is_text(&args.train, &args.data(), display)?;
+    let read = args.read.typed();
+    let flags = [("--text", text), ("--tfidf", args.tfidf), ("--normalize", args.normalize)];
+    // Caches of sparse rows need not be told how the rows were written.
+    let formats = read.clone().into_iter().filter(|_| text);
     let flags = flags.into_iter().filter(|(_, given)| *given).map(|(flag, _)| flag.to_owned());
     let comparison = Comparison {
         train: args.train.clone(),
         test: args.test.clone(),
-        text: args.text,
+        text,
         contestants: args.methods.0.clone(),
         k: args.k,
         budget: args.budget,
@@ -51,10 +61,10 @@ fn comparison(args: &CompareArgs, threads: Option<u16>, invocation: &Invocation)
         bootstrap: args.bootstrap,
         seed: args.seed,
         read: args.read.options(),
-        read_options: args.read.typed(),
+        read_options: read,
         name_files: args.read.files().map(Path::to_owned).chain(beside).collect(),
-        train_options: flags.chain(args.columns.typed()).collect(),
-        eval_options: args.columns.typed(),
+        train_options: flags.chain(formats.clone()).chain(args.columns.typed()).collect(),
+        eval_options: formats.chain(args.columns.typed()).collect(),
         threads,
         program: invocation.program.clone(),
         command: invocation.command.clone(),
@@ -73,13 +83,7 @@ fn refuse_options(args: &CompareArgs) -> rembrandt::Result<()> {
     if let Some(name) = args.read.given().filter(|_| [&args.train, &args.test].iter().all(|p| Dataset::is_cache(p))) {
         return Err(Error::parameter(name, "is for text, and cache files are not: leave it out"));
     }
-    match (args.read.given(), args.columns.given()) {
-        (Some(name), _) if args.text => {
-            Err(Error::parameter(name, "is for sparse rows: leave it out, or leave out --text"))
-        }
-        (_, Some(name)) if !args.text => Err(Error::parameter(name, "is for texts: leave it out, or add --text")),
-        _ => Ok(()),
-    }
+    args.data().are_texts().map(|_| ())
 }
 
 /// Refuses to write the report over an input, or among what is under way.

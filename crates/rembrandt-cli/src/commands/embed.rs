@@ -32,12 +32,12 @@ pub fn run(args: &EmbedArgs) -> anyhow::Result<()> {
     let exports = args.exports();
     let mut outputs = vec![args.output.clone()];
     outputs.extend(exports.iter().flat_map(|e| e.paths(&args.output)));
-    source::check_outputs(&outputs, &args.train, &args.read)?;
+    source::check_outputs(&outputs, &args.train, &args.data.read)?;
     let limit = Limit::new(args.max_memory);
 
     let mut display = Display::new(args.quiet);
     let mut seconds = Seconds::default();
-    let opened = source::open(&args.train, &args.read, limit, &mut display);
+    let opened = source::open(&args.train, &args.data, limit, &mut display);
     display.clear();
     let data = opened?;
     seconds.read = began.elapsed().as_secs_f64();

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use rembrandt::data::records::RecordOptions;
 use rembrandt::data::{Dataset, Texts};
 use rembrandt::metrics::Difference;
 use rembrandt::model::{Evaluation, EvaluationOptions, Model, Truth};
@@ -12,7 +13,7 @@ use rembrandt_bench::evaluation::{Page, comparison, write_labels};
 use rembrandt_bench::text;
 use serde_json::{Value, json};
 
-use super::stream::options;
+use super::stream::{noting, options};
 use crate::args::{EvalArgs, InputFormat};
 use crate::memory;
 use crate::output::{print, print_json};
@@ -81,7 +82,8 @@ fn evaluate(path: &Path, args: &EvalArgs, display: &mut Display) -> Result<Evalu
     });
     if !is_written(path) {
         let model = Model::open(path)?;
-        return model.evaluate_file(&args.test, &options(&model, &args.input_args)?, &how, &mut display.run());
+        let input = options(&model, &args.input_args)?;
+        return noting(display, |run| model.evaluate_file(&args.test, &input, &how, run));
     }
     if args.exact {
         return Err(Error::parameter("exact", "is for a model, and these are predictions: leave it out"));
@@ -95,7 +97,8 @@ fn evaluate(path: &Path, args: &EvalArgs, display: &mut Display) -> Result<Evalu
 fn truth(path: &Path, args: &EvalArgs, display: &mut Display) -> Result<Truth> {
     let input = &args.input_args;
     if matches!(input.input_format, InputFormat::Texts(_)) || input.columns.given().is_some() {
-        return Truth::of_texts(&Texts::read_with(path, &input.records(), &mut display.run())?);
+        let records = input.records(RecordOptions::default()).unwrap_or_default();
+        return Truth::of_texts(&Texts::read_with(path, &records, &mut display.run())?);
     }
     let data = match path.as_os_str() != "-" && Dataset::is_cache(path) {
         true => Dataset::open(path)?,

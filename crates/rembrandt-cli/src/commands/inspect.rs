@@ -30,7 +30,7 @@ pub fn run(args: &InspectArgs) -> anyhow::Result<()> {
         model::model(&Model::open(&args.file)?, bytes)
     } else {
         let mut display = Display::new(args.quiet);
-        let opened = source::open(&args.file, &args.read, Limit::new(None), &mut display);
+        let opened = source::open(&args.file, &args.data, Limit::new(None), &mut display);
         display.clear();
         let data = opened?;
         let cache = data.is_mapped();
@@ -46,7 +46,8 @@ pub fn run(args: &InspectArgs) -> anyhow::Result<()> {
 
 /// Refuses options that only text has a use for.
 fn refuse_options(args: &InspectArgs, what: &str) -> rembrandt::Result<()> {
-    match args.read.given() {
+    let texts = if args.data.are_texts()?.is_some() { Some("text") } else { None };
+    match args.data.read.given().or(args.data.columns.given()).or(texts) {
         Some(name) => Err(Error::parameter(name, format!("is for text, and {what} is not: leave it out"))),
         None => Ok(()),
     }

@@ -19,6 +19,11 @@ mod train;
 use crate::Invocation;
 use crate::args::{Arguments, BenchCommand, Command};
 
+/// Threads that there are at most.
+fn most_threads() -> usize {
+    8 * std::thread::available_parallelism().map_or(8, usize::from)
+}
+
 /// Runs what was asked for.
 pub fn run(arguments: &Arguments, invocation: &Invocation) -> anyhow::Result<()> {
     if arguments.end_with_stdin {
@@ -27,6 +32,9 @@ pub fn run(arguments: &Arguments, invocation: &Invocation) -> anyhow::Result<()>
             let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
             std::process::exit(1);
         });
+    }
+    if arguments.verbose {
+        crate::progress::tell_stages();
     }
     let work = || match &arguments.command {
         Command::Train(args) => train::run(args),
@@ -50,6 +58,9 @@ pub fn run(arguments: &Arguments, invocation: &Invocation) -> anyhow::Result<()>
     };
     match arguments.threads {
         None => work(),
-        Some(n) => rayon::ThreadPoolBuilder::new().num_threads(n.into()).build()?.install(work),
+        // More threads than that only wait for each other; the result would be the same.
+        Some(n) => {
+            rayon::ThreadPoolBuilder::new().num_threads(usize::from(n).min(most_threads())).build()?.install(work)
+        }
     }
 }

@@ -1,18 +1,19 @@
 //! `rembrandt predict`: the most probable labels of examples, as they come.
 
 use std::fmt::Write as _;
-use std::fs;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 
+use rembrandt::data::formats::read_names;
 use rembrandt::model::{
     Batch, InputOptions, Model, PredictOptions, Predictions, Preprocessing, check_target, write_file,
 };
 use rembrandt::{Error, Result};
 use serde_json::json;
 
-use super::stream::options;
+use super::stream::{noting, options};
 use crate::args::{IdSource, OutputFormat, PredictArgs};
+use crate::output::visible;
 use crate::progress::Display;
 use crate::source;
 
@@ -34,11 +35,15 @@ pub fn run(args: &PredictArgs) -> anyhow::Result<()> {
         (options.threshold, options.labels, options.exact) = (args.threshold, labels, args.exact);
     }))?;
     let mut display = Display::new(args.quiet);
+    let terminal = output.is_none() && io::stdout().is_terminal();
     let mut work = |out: &mut dyn Write, name: &Path| -> Result<()> {
         // Whoever writes into a pipe may wait for the answer before the next example.
-        model.read(&args.input, &input, &mut display.run().live(), |batch| {
-            let text = lines(&model, args, batch, &batch.predict(&predictor)?)?;
-            out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Error::io(name))
+        noting(&mut display, |run| {
+            model.read(&args.input, &input, run.live(), |batch| {
+                let text = lines(&model, args, batch, &batch.predict(&predictor)?)?;
+                let text = if terminal { visible(&text) } else { text };
+                out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Error::io(name))
+            })
         })?;
         Ok(())
     };
@@ -67,16 +72,18 @@ fn with_ids(input: InputOptions, model: &Model, args: &PredictArgs) -> Result<In
         Some(IdSource::Column(_)) if !matches!(model.preprocessing(), Preprocessing::Text(_)) => {
             refused("sparse rows have no columns: write # for the number of the example")
         }
-        Some(IdSource::Column(column)) => Ok(input.with(|input| input.records.id = Some(column.clone()))),
+        Some(IdSource::Column(column)) => Ok(input.with(|input| {
+            input.records.get_or_insert_with(|| model.records()).id = Some(column.clone());
+        })),
         Some(IdSource::Number) | None => Ok(input),
     }
 }
 
 /// The labels to choose from, by name or id.
 fn read_labels(model: &Model, path: &Path) -> Result<Vec<u32>> {
-    let text = fs::read_to_string(path).map_err(Error::io(path))?;
+    let names = read_names(path)?;
     let mut labels = Vec::new();
-    for (i, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+    for (i, line) in names.iter().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let label = model.find_label(line.trim()).map_err(|e| Error::line(path, i as u64 + 1, reason(&e)))?;
         labels.push(label);
     }

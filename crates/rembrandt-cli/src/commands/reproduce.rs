@@ -9,7 +9,7 @@ use crate::progress::Display;
 use crate::source;
 
 pub fn run(args: &ReproduceArgs) -> anyhow::Result<()> {
-    let open = |path: &Path, display: &mut Display| source::open(path, &ReadArgs::default(), Limit::new(None), display);
+    let open = |path: &Path, display: &mut Display| source::rows(path, &ReadArgs::default(), Limit::new(None), display);
     let report = args.experiment.run(&args.data, args.seed, open, &mut Display::new(args.quiet))?;
     show(args.json, || report.json(), || report.table())
 }

@@ -10,8 +10,7 @@ use std::time::Instant;
 use bytesize::ByteSize;
 use rembrandt::Error;
 use rembrandt::Examples;
-use rembrandt::data::records::RecordFormat;
-use rembrandt::data::{Dataset, Input, InputKind, Rows, Texts, read_input};
+use rembrandt::data::{Dataset, Input, InputKind, Rows, read_input};
 use rembrandt::model::{Evaluation, EvaluationOptions, Preprocessing};
 use rembrandt::train::{Prepared, Training, TrainingData};
 use serde_json::json;
@@ -26,7 +25,7 @@ use crate::source;
 
 pub fn run(args: &TrainArgs) -> anyhow::Result<()> {
     let began = Instant::now();
-    source::check_outputs(std::slice::from_ref(&args.output), &args.train, &args.read)?;
+    source::check_outputs(std::slice::from_ref(&args.output), &args.train, &args.data.read)?;
     source::check_apart(&args.output, args.head.label_weights.iter().chain(&args.validation))?;
     args.check()?;
     let limit = Limit::new(args.max_memory);
@@ -79,9 +78,10 @@ fn train(
     let resume = Resume::open(args.resume, &args.output, ("train", data, json!(training)), display)?;
     let mut watch = display.run().with_checkpoints(resume.checkpoints());
     let trained = training.fit(data, preprocessing, &mut watch);
-    let seconds = watch.seconds().to_vec();
+    let (seconds, notes) = (watch.seconds().to_vec(), watch.take_notes());
     drop(watch);
     display.clear();
+    notes.iter().for_each(|note| display.note(note));
     let (model, resume) = resume.check(trained, display)?;
     let told = report::told(&training, &model)?;
     let model = if args.compact { model.compact() } else { model };
@@ -113,20 +113,19 @@ struct Opened {
 
 /// Reads the data as the options ask for, and says what was done to them.
 fn open(args: &TrainArgs, limit: Option<Limit>, display: &mut Display) -> rembrandt::Result<Opened> {
-    let options = args.features.options();
-    if args.text {
-        let records = args.columns.options(RecordFormat::Auto);
-        let mut texts = Texts::read_with(&args.train, &records, &mut display.run())?;
+    let options = args.data.features.options()?;
+    if source::is_text(&args.train, &args.data, display)? {
+        let mut texts = source::texts(&args.train, &args.data, display)?;
         let mut validation = None;
         if let Some(path) = &args.validation {
-            let more = Texts::read_with(path, &records, &mut display.run())?;
+            let more = source::texts(path, &args.data, display)?;
             validation = Some(more.len());
             texts.extend(more);
         }
         let (data, featurizer) = texts.into_dataset(options.featurizer)?;
         return Ok(Opened { data, preprocessing: Preprocessing::Text(Arc::new(featurizer)), validation });
     }
-    let mut data = source::open(&args.train, &args.read, limit, display)?;
+    let mut data = source::rows(&args.train, &args.data.read, limit, display)?;
     let mut validation = None;
     if let Some(path) = &args.validation {
         let more = examples(path, &data, args, display)?;
@@ -143,7 +142,7 @@ fn open(args: &TrainArgs, limit: Option<Limit>, display: &mut Display) -> rembra
 
 /// More examples, with features and labels numbered as in the data. What the data do not have is left out, and told.
 fn examples(path: &Path, data: &Dataset, args: &TrainArgs, display: &mut Display) -> rembrandt::Result<Rows> {
-    let kind = InputKind::Sparse(args.read.options_of_ids(), data.vocabulary()?);
+    let kind = InputKind::Sparse(args.data.read.options_of_ids(), data.vocabulary()?);
     let (mut more, mut unknown) = (Rows::new(), 0u64);
     let mut weights: Vec<f32> = Vec::new();
     read_input(path, &kind, &mut display.run(), &mut |input| {

@@ -105,6 +105,16 @@ impl Desk {
         serde_json::from_str(&stdout).unwrap()
     }
 
+    /// Runs a line that must be refused after notes, leaving no new file; returns the last sentence.
+    pub fn refused_at_last(&self, line: &str) -> String {
+        let before = self.files();
+        let outcome = self.run(line);
+        let sentence = outcome.stderr.lines().last().unwrap_or_default().to_owned();
+        assert!(outcome.code == 2 && sentence.starts_with("error: "), "{line}: {}", outcome.stderr);
+        assert_eq!(self.files(), before, "{line} left something behind");
+        sentence
+    }
+
     /// Runs a line that must be refused in one sentence, leaving no new file; returns the sentence.
     pub fn refused(&self, line: &str) -> String {
         let before = self.files();

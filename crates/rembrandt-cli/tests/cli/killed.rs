@@ -89,3 +89,76 @@ fn the_model_is_the_old_one_or_the_new_one() {
     assert_eq!(desk.files(), ["m.model", "train.txt"]);
     assert!(desk.read("m.model") == new);
 }
+
+/// Kills of each command.
+const KILLS: u32 = 25;
+
+#[test]
+fn other_commands_leave_the_old_file_or_the_new_one() {
+    let desk = Desk::with_data();
+    desk.ok("train train.txt --head ls -k 8 -o m.model");
+    desk.write("few.txt", " 0:1 1:1\n 1:2 2:1\n");
+    desk.write("wide.txt", xmc().lines().skip(1).map(|line| format!("{line}\n")).collect::<String>().repeat(60));
+    let before = desk.files();
+    let mut state = 1u64;
+    for line in [
+        "convert wide.txt -q -o out",
+        "predict m.model wide.txt -q -o out",
+        "add-label m.model few.txt --name new -q -o out",
+    ] {
+        let began = Instant::now();
+        desk.ok(line);
+        let (whole, new) = (began.elapsed(), desk.read("out"));
+        let mut interrupted = 0;
+        for _ in 0..KILLS {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            desk.write("out", "old");
+            let mut child = Command::new(env!("CARGO_BIN_EXE_rembrandt"))
+                .args(line.split(' '))
+                .current_dir(desk.path("."))
+                .stdin(Stdio::null())
+                .spawn()
+                .unwrap();
+            std::thread::sleep(whole.mul_f64((state >> 40) as f64 / f64::from(1 << 24)));
+            child.kill().unwrap();
+            interrupted += u32::from(!child.wait().unwrap().success());
+            let found = desk.read("out");
+            assert!(found == b"old" || found == new, "{line}: the file is neither the old one nor the new one");
+        }
+        assert!(interrupted > 0, "{line}: none of {KILLS} was interrupted");
+        for name in desk.files().iter().filter(|name| name.starts_with(".out.tmp")) {
+            std::fs::remove_file(desk.path(name)).unwrap();
+        }
+        std::fs::remove_file(desk.path("out")).unwrap();
+        assert_eq!(desk.files(), before, "{line} left something behind");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_command_that_is_told_to_end_leaves_nothing() {
+    use std::io::Write;
+    use std::os::unix::process::ExitStatusExt;
+
+    let desk = Desk::new();
+    for (name, number) in [("INT", 2), ("TERM", 15)] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_rembrandt"))
+            .args(["convert", "-", "-q", "-o", "out.rmb"])
+            .current_dir(desk.path("."))
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // The file is begun before the first line is read, and waits for more lines.
+        let mut input = child.stdin.take().unwrap();
+        input.write_all(b"0 1:1\n").unwrap();
+        while desk.files().is_empty() {
+            assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let told = Command::new("kill").args(["-s", name, &child.id().to_string()]).status().unwrap();
+        assert!(told.success());
+        assert_eq!(child.wait().unwrap().signal(), Some(number), "{name}");
+        assert_eq!(desk.files(), Vec::<String>::new(), "{name}");
+        drop(input);
+    }
+}

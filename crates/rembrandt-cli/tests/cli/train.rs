@@ -261,7 +261,21 @@ fn label_weights_count() {
     desk.write("more.txt", "1\n".repeat(C - 1) + "0.01\n");
     let plain = predictions("--head ilr");
     assert_eq!(plain, predictions("--head ilr --label-weights ones.txt"));
-    assert_ne!(plain, predictions("--head ilr --label-weights more.txt"));
+    let more = predictions("--head ilr --label-weights more.txt");
+    assert_ne!(plain, more);
+    desk.write("named.txt", format!("{}\t0.01\n", C - 1));
+    assert_eq!(more, predictions("--head ilr --label-weights named.txt"));
+    desk.write("labels.txt", (0..C).map(|l| format!("l{l}\n")).collect::<String>());
+    desk.write("named.txt", format!("\u{feff}l{}\t0.01\n\nl2\t1\n", C - 1));
+    assert!(predictions("--head ilr --label-weights named.txt").starts_with('l'));
+    desk.write("wrong.txt", "l1\t2\nbeer\t3\n");
+    let sentence = desk.refused_at_last("train train.txt --head ilr --label-weights wrong.txt -o x");
+    assert!(sentence.contains("wrong.txt:2: no label of the data is called \"beer\""), "{sentence}");
+    desk.write("wrong.txt", "l1\t2\nl2\n");
+    assert!(
+        desk.refused_at_last("train train.txt --head ilr --label-weights wrong.txt -o x")
+            .contains("wrong.txt:2: has no tab")
+    );
 }
 
 #[test]

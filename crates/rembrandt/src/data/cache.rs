@@ -19,6 +19,7 @@ use super::chunk::{CHUNK_ENTRIES, CHUNK_ROWS, Chunk, ChunkBuilder, Half};
 use super::names::Names;
 use super::{Rows, Shape, Side};
 use crate::io::mmap;
+use crate::linalg::csr::CsrRef;
 use crate::{Error, Result};
 
 #[cfg(target_endian = "big")]
@@ -96,6 +97,11 @@ impl<W: Write> CacheWriter<W> {
     /// Adds examples after those before.
     pub fn push(&mut self, rows: &Rows) -> Result<()> {
         self.builder.push(rows, |block| self.file.chunk(&block))
+    }
+
+    /// Adds the rows of two matrices, with their weights unless all are 1.
+    pub(super) fn push_csr(&mut self, x: CsrRef<'_>, y: CsrRef<'_>, weights: Option<&[f32]>) -> Result<()> {
+        self.builder.push_csr(x, y, weights, |block| self.file.chunk(&block))
     }
 
     /// Adds examples whose chunks have been built already.
@@ -263,7 +269,9 @@ impl Cache {
             Ok(map) => Ok(map),
             Err(e) => Err(Error::io(path)(e)),
         };
-        let truncated = || refuse("the file is truncated: its end mark is missing; convert the data again");
+        let truncated = || {
+            refuse("its end mark is missing: the file was cut short, or something was appended; convert the data again")
+        };
         if bytes < ALIGN + TRAILER {
             return Err(truncated());
         }
@@ -300,7 +308,33 @@ impl Cache {
             Some(most) if bytes > most => None,
             _ => mmap::map(&file, 0, bytes as usize).ok(),
         };
-        Ok(Cache { path: path.to_owned(), file, bytes, footer, whole, checked })
+        let cache = Cache { path: path.to_owned(), file, bytes, footer, whole, checked };
+        cache.compare()?;
+        Ok(cache)
+    }
+
+    /// Compares what the footer says of all chunks with what the beginning of each says of itself.
+    fn compare(&self) -> Result<()> {
+        let (mut n, mut nnz, mut weighted) = (0, [0, 0], false);
+        for (i, part) in self.footer.chunks.iter().enumerate() {
+            let window = self.window(*part)?;
+            let chunk = self.parse(i, window.bytes())?;
+            n += chunk.rows();
+            for (sum, side) in nnz.iter_mut().zip([Side::X, Side::Y]) {
+                *sum += chunk.side(side).rows.ids.len() as u64;
+            }
+            weighted |= chunk.weights.is_some();
+        }
+        let Footer { shape, x_nnz, y_nnz, .. } = self.footer;
+        match (n, nnz, weighted) == (shape.n, [x_nnz, y_nnz], self.footer.weighted) {
+            true => Ok(()),
+            false => Err(self.corrupted("its footer, which says other numbers than its chunks,")),
+        }
+    }
+
+    fn parse<'b>(&self, i: usize, bytes: &'b [u8]) -> Result<Chunk<'b>> {
+        let words: &[u32] = bytemuck::try_cast_slice(bytes).map_err(|_| self.corrupted(&format!("chunk {i}")))?;
+        Chunk::parse(words).map_err(|reason| self.corrupted(&format!("chunk {i} ({reason})")))
     }
 
     pub fn shape(&self) -> Shape {
@@ -362,9 +396,7 @@ impl Cache {
         }
         let part = self.footer.chunks[i];
         let window = self.window(part)?;
-        let words: &[u32] =
-            bytemuck::try_cast_slice(window.bytes()).map_err(|_| self.corrupted(&format!("chunk {i}")))?;
-        let chunk = Chunk::parse(words).map_err(|reason| self.corrupted(&format!("chunk {i} ({reason})")))?;
+        let chunk = self.parse(i, window.bytes())?;
         if !self.checked[i].load(Ordering::Relaxed) {
             if xxh3_64(window.bytes()) != part.checksum {
                 return Err(self.corrupted(&format!("chunk {i} (its checksum)")));
@@ -449,6 +481,37 @@ mod tests {
                 cache.with_chunk(i, |chunk| Ok(chunk.side(Side::X).columns.values.unwrap().to_vec())).unwrap()
             };
             assert_eq!(values(&whole), values(&apart));
+        }
+    }
+
+    #[test]
+    fn a_footer_that_contradicts_the_chunks_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("data.rmb");
+        let mut rows = Rows::new();
+        rows.x.push_row(&[1, 4], &[1.0, 2.0]);
+        rows.y.push_row(&[2], &[1.0]);
+        let write = |change: fn(&mut Footer)| {
+            let mut bytes = Vec::new();
+            let mut writer = CacheWriter::new(&mut bytes, &path).unwrap();
+            writer.push(&rows).unwrap();
+            writer.builder.finish(|block| writer.file.chunk(&block)).unwrap();
+            change(&mut writer.file.footer);
+            let seen = writer.file.seen;
+            writer.file.finish(seen, &Names::default()).unwrap();
+            std::fs::write(&path, bytes).unwrap();
+            Cache::open(&path).err().map(|error| error.to_string())
+        };
+        assert_eq!(write(|_| ()), None);
+        // The checksum of the footer is right in all of them.
+        let changes: [fn(&mut Footer); 4] =
+            [|f| f.x_nnz = 5, |f| f.y_nnz = 0, |f| f.weighted = true, |f| f.chunks.push(f.chunks[0])];
+        for change in changes {
+            let message = write(change).unwrap();
+            assert!(
+                message.contains("its footer, which says other numbers than its chunks, cannot be trusted"),
+                "{message}"
+            );
         }
     }
 

@@ -86,7 +86,7 @@ impl<'a> Chunk<'a> {
         }
         for (half, width) in [(&self.x, shape.d), (&self.y, shape.c)] {
             let (r, c) = (&half.rows, &half.columns);
-            if !ascending(r.ptr, r.nnz()) || !ascending(c.ptr, c.nnz()) {
+            if !ascending(r.ptr, r.ids.len()) || !ascending(c.ptr, c.nnz()) {
                 return Err("a block with pointers out of order");
             }
             if r.ids.iter().chain(c.ids).any(|id| *id as usize >= width) || !c.ids.is_sorted_by(|a, b| a < b) {

@@ -47,6 +47,10 @@ pub struct Dataset {
     scratch: Mutex<ChunkScratch>,
 }
 
+/// Where there are more ids than this, and so many times as many as are written, most of them are not meant.
+const MANY_IDS: usize = 1 << 20;
+const SCARCE: u64 = 4;
+
 enum ChunkStore {
     Memory(Vec<Vec<u32>>),
     File(Cache),
@@ -152,6 +156,28 @@ impl Dataset {
         Ok(self)
     }
 
+    /// The same data, with features that are identified by words.
+    pub(super) fn with_feature_words(mut self, features: Option<Vec<String>>) -> Dataset {
+        self.names.feature_words = features.is_some();
+        self.names.features = features;
+        self
+    }
+
+    /// Writes a cache file, which appears under its name only when it is whole.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write_cache(&self, out: &Path) -> Result<()> {
+        write_file(out, |file| {
+            let mut writer = CacheWriter::new(file, out)?;
+            self.for_each_chunk(|chunk| {
+                let (x, y) = (chunk.side(Side::X).rows, chunk.side(Side::Y).rows);
+                writer.push_csr(x, y, chunk.weights)
+            })?;
+            writer.finish(self.shape, &self.names)
+        })
+    }
+
     /// Reads a text file into memory, or opens a cache file; the path `-` is standard input.
     ///
     /// # Errors
@@ -178,7 +204,55 @@ impl Dataset {
         let mut found = formats::read_rows(path, options, run, &mut |rows| builder.push(&rows, &mut keep))?;
         builder.finish(&mut keep)?;
         let names = found.take_names();
-        Ok((Dataset::from_blocks(found.shape, blocks, names), found.notes))
+        let mut data = Dataset::from_blocks(found.shape, blocks, names);
+        if !found.header {
+            for (side, kind) in [(Side::X, "feature"), (Side::Y, "label")] {
+                let width = data.shape.width(side);
+                if width > MANY_IDS && width as u64 > SCARCE * data.nnz(side) && data.names.of(side).is_none() {
+                    data = data.renumbered(side)?;
+                    let used = data.shape.width(side);
+                    let largest = width - 1;
+                    found
+                        .notes
+                        .push(format!("{kind} ids go up to {largest}, and only the {used} that occur are numbered"));
+                }
+            }
+        }
+        Ok((data, found.notes))
+    }
+
+    /// The same data with numbers for only those ids that occur; what was written becomes their names.
+    fn renumbered(self, side: Side) -> Result<Dataset> {
+        let mut used = Vec::new();
+        self.for_each_chunk(|chunk| {
+            used.extend_from_slice(chunk.side(side).columns.ids);
+            used.sort_unstable();
+            used.dedup();
+            Ok(())
+        })?;
+        // Ascending ids stay so.
+        let number = |rows: CsrRef<'_>| {
+            let mut out = Csr::new(rows.values.is_none());
+            for i in 0..rows.rows() {
+                rows.entries(i).for_each(|(id, v)| out.push(used.partition_point(|u| (*u as usize) < id) as u32, v));
+                out.end_row();
+            }
+            out
+        };
+        let blocks = self.rebuild(|chunk| {
+            let of = |other: Side| {
+                let rows = chunk.side(other).rows;
+                if other == side { number(rows) } else { copied(rows) }
+            };
+            Ok(Rows { x: of(Side::X), y: of(Side::Y), weights: chunk.weights.map(<[f32]>::to_vec) })
+        })?;
+        let (mut names, mut shape) = (self.names, self.shape);
+        let words = Some(used.iter().map(u32::to_string).collect());
+        match side {
+            Side::X => (names.features, names.feature_words, shape.d) = (words, true, used.len()),
+            Side::Y => (names.labels, names.label_words, shape.c) = (words, true, used.len()),
+        }
+        Ok(Dataset::from_blocks(shape, blocks, names))
     }
 
     /// Opens a cache file written by [`convert`](super::convert). Takes milliseconds: the data are mapped, and each
@@ -287,6 +361,23 @@ impl Dataset {
         }
         sum.update(&[self.names.label_words, self.names.feature_words].map(u8::from));
         sum.digest()
+    }
+
+    /// The first feature whose value is so: its example, its name or number, and the value.
+    pub(crate) fn find_feature(&self, is: impl Fn(f32) -> bool) -> Result<Option<(usize, String, f32)>> {
+        let (mut before, mut found) = (0, None);
+        self.for_each_chunk(|chunk| {
+            let x = chunk.side(Side::X).rows;
+            if found.is_none() && x.values.is_some_and(|values| values.iter().any(|value| is(*value))) {
+                let entries =
+                    (0..x.rows()).flat_map(|row| x.entries(row).map(move |(id, value)| (before + row, id, value)));
+                found = entries.into_iter().find(|(_, _, value)| is(*value));
+            }
+            before += chunk.rows();
+            Ok(())
+        })?;
+        let name = |id: usize| self.feature_names().map_or_else(|| id.to_string(), |names| names[id].clone());
+        Ok(found.map(|(example, id, value)| (example, name(id), value)))
     }
 
     /// Labels of every example, in memory.
@@ -404,9 +495,7 @@ impl Dataset {
     /// returns as many.
     pub fn map_features(&self, change: impl Fn(CsrRef<'_>) -> Result<Csr>) -> Result<Dataset> {
         let blocks = self.rebuild(|chunk| {
-            let y = chunk.side(Side::Y).rows;
-            let mut labels = Csr::new(y.values.is_none());
-            labels.extend_rows(y, 0, chunk.rows());
+            let labels = copied(chunk.side(Side::Y).rows);
             let x = change(chunk.side(Side::X).rows)?;
             assert_eq!(x.rows(), chunk.rows(), "each example keeps its row");
             Ok(Rows { x, y: labels, weights: chunk.weights.map(<[f32]>::to_vec) })
@@ -465,6 +554,12 @@ pub fn convert(path: &Path, options: &ReadOptions, out: &Path, run: &mut Run<'_>
         writer.finish(found.shape, &found.take_names())
     })?;
     Ok((Dataset::open(out)?, notes))
+}
+
+fn copied(rows: CsrRef<'_>) -> Csr {
+    let mut copy = Csr::new(rows.values.is_none());
+    copy.extend_rows(rows, 0, rows.rows());
+    copy
 }
 
 /// A block that this process built itself.

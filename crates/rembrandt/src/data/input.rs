@@ -103,6 +103,7 @@ pub fn read_input(path: &Path, kind: &InputKind, run: &mut Run<'_>, sink: &mut I
         InputKind::Sparse(_, vocabulary) if cache => cached::read(path, vocabulary, run, sink),
         InputKind::Sparse(options, vocabulary) => {
             let summary = read_rows_with_vocabulary(path, options, vocabulary, run, &mut |rows| sink(rows_of(&rows)))?;
+            summary.notes.into_iter().for_each(|note| run.note(note));
             Ok(summary.shape.n as u64)
         }
         InputKind::Records(..) if cache => {

@@ -16,7 +16,7 @@ use std::path::Path;
 use rayon::prelude::*;
 use safetensors::tensor::{Dtype, Metadata, SafeTensorError, SafeTensors};
 use serde::de::DeserializeOwned;
-use serde_json::json;
+use serde_json::{Value, json};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::io::atomic_file;
@@ -136,6 +136,15 @@ pub(super) fn begins(path: &Path, bytes: &[u8], format: &FileKind) -> bool {
     rest.get(18..).is_some_and(|rest| rest.starts_with(br#""checksum_kind""#)) == format.blocks
 }
 
+/// Whether a file goes on after the last tensor of its header.
+fn is_longer(bytes: &[u8]) -> bool {
+    let Some((length, rest)) = bytes.split_first_chunk() else { return false };
+    let length = usize::try_from(u64::from_le_bytes(*length)).unwrap_or(usize::MAX);
+    let header = rest.get(..length).and_then(|header| serde_json::from_slice::<BTreeMap<String, Value>>(header).ok());
+    let ends = header.iter().flatten().filter_map(|(_, tensor)| tensor["data_offsets"][1].as_u64());
+    ends.max().is_some_and(|end| end < (rest.len() - length) as u64)
+}
+
 /// A parsed file: the header was checked against the length of the file, the tensors lie in it without holes.
 pub(super) struct Container<'a> {
     header: Metadata,
@@ -171,6 +180,9 @@ impl<'a> Container<'a> {
         let familiar = bytes.get(8) == Some(&b'{') && bytes[..8].ends_with(&[0, 0, 0]);
         let (length, header) = SafeTensors::read_metadata(bytes).map_err(|e| match e {
             _ if !familiar => Error::file(path, format.foreign),
+            SafeTensorError::MetadataIncompleteBuffer if is_longer(bytes) => {
+                Error::file(path, "is longer than its header says: something was appended, copy or make it anew")
+            }
             SafeTensorError::InvalidHeaderLength | SafeTensorError::MetadataIncompleteBuffer => {
                 Error::file(path, "is not as long as its header says: it was cut short, copy or make it anew")
             }

@@ -1,5 +1,6 @@
 //! Examples for a model, batch by batch, from whatever they are written in.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -18,8 +19,8 @@ use crate::{Error, Result, Run};
 pub struct InputOptions {
     /// For models of sparse features.
     pub rows: ReadOptions,
-    /// For models of texts.
-    pub records: RecordOptions,
+    /// For models of texts. Absent: as the model remembers of its training data.
+    pub records: Option<RecordOptions>,
 }
 
 setter!(InputOptions);
@@ -96,11 +97,32 @@ impl Model {
     ) -> Result<u64> {
         let kind = self.input_kind(options)?;
         let mut first = 0;
-        read_input(path.as_ref(), &kind, run, &mut |input| {
+        let (c, mut known, mut unknown) = (self.shape().c as u32, HashSet::new(), HashSet::new());
+        let read = read_input(path.as_ref(), &kind, run, &mut |input| {
             take(&Batch { model: self, first, input })?;
             first += input.len() as u64;
+            for label in input.labels().ids {
+                if *label < c {
+                    known.insert(*label)
+                } else {
+                    unknown.insert(*label)
+                };
+            }
             Ok(())
-        })
+        })?;
+        if !unknown.is_empty() {
+            let (labels, of) = (if unknown.len() == 1 { "label" } else { "labels" }, known.len() + unknown.len());
+            run.note(format!("the model does not know {} of the {of} {labels} in the file", unknown.len()));
+        }
+        Ok(read)
+    }
+
+    /// How the texts were written that the model was trained on, for reading others.
+    pub fn records(&self) -> RecordOptions {
+        match self.preprocessing() {
+            Preprocessing::Text(featurizer) => featurizer.records(),
+            _ => RecordOptions::default(),
+        }
     }
 
     /// All examples of a file, ready for the projection, and their labels.
@@ -132,8 +154,10 @@ impl Model {
         if let Preprocessing::Text(_) = self.preprocessing() {
             return self.prepare_texts(&[example]);
         }
+        let tokens: Vec<String> =
+            example.split_whitespace().map(|token| self.by_number(token)).collect::<Result<_>>()?;
         // A leading space says that there are no labels. An example is one line, and no features are an example too.
-        let line = format!(" {}\n", example.split_whitespace().collect::<Vec<_>>().join(" "));
+        let line = format!(" {}\n", tokens.join(" "));
         let mut rows = Csr::new(false);
         if line.trim().is_empty() {
             rows.end_row();
@@ -156,6 +180,24 @@ impl Model {
         self.prepare(rows.view())
     }
 
+    /// A feature of an example with its number in place of its name, where the training data wrote numbers.
+    fn by_number(&self, token: &str) -> Result<String> {
+        let Some(names) = self.feature_names().filter(|_| !self.training_stats().words[0]) else {
+            return Ok(token.to_owned());
+        };
+        let (name, value) = match token.rsplit_once(':') {
+            Some((name, value)) if value.parse::<f32>().is_ok() => (name, value),
+            _ => (token, "1"),
+        };
+        if name.bytes().all(|b| b.is_ascii_digit()) {
+            return Ok(token.to_owned());
+        }
+        match names.iter().position(|known| known == name) {
+            Some(id) => Ok(format!("{id}:{value}")),
+            None => Err(Error::parameter("example", format!("the model has no feature called {name:?}: leave it out"))),
+        }
+    }
+
     fn input_kind(&self, options: &InputOptions) -> Result<InputKind> {
         let InputOptions { rows, records } = options;
         if let Preprocessing::Text(_) = self.preprocessing() {
@@ -167,9 +209,10 @@ impl Model {
                 let reason = "is for sparse rows, and the model was trained on texts: leave it out";
                 return Err(Error::parameter("rows.ids", reason));
             }
-            return Ok(InputKind::Records(records.clone(), self.label_index()?));
+            let records = records.clone().unwrap_or_else(|| self.records());
+            return Ok(InputKind::Records(records, self.label_index()?));
         }
-        if records.format != RecordFormat::Auto {
+        if records.as_ref().is_some_and(|records| records.format != RecordFormat::Auto) {
             let reason = "the model was trained on sparse rows: give it xmc, svmlight or vw";
             return Err(Error::parameter("records.format", reason));
         }

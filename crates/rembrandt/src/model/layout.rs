@@ -25,8 +25,9 @@
 //! A model of trees has an embedding of no dimensions: k = 0, and all tensors that depend on it are empty.
 //!
 //! The metadata hold `format`, `format_version`, `model` (what kinds of parts there are), `params` and `report`, the
-//! last three JSON. Version 2 adds the pursuit, a head without weights, and trees; version 7 adds the ranker, which versions
-//! 3 to 6 had in other forms that are read no more. All other files remain version 1, which every reader opens. Without
+//! last three JSON. Version 2 adds the pursuit, a head without weights, and trees; version 7 adds stop words, stems and
+//! folding of texts, and the ranker, which versions 3 to 6 had in other forms that are read no more. All other files remain
+//! version 1, which every reader opens. Without
 //! random features the weights contain the share of E that the head blends in, so that a score is one inner product.
 //!
 //! # Packed matrices
@@ -41,6 +42,7 @@ use serde_json::Value;
 use super::container::FileKind;
 use super::contents::{Contents, Preprocessing};
 use crate::data::featurizer::FeaturizerParams;
+use crate::data::records::RecordOptions;
 use crate::linalg::table::NumberFormat;
 use crate::score::head::{Calibration, Head};
 use crate::score::ranker::one_vs_rest_weights::OneVsRestWeights;
@@ -77,7 +79,16 @@ pub(super) enum HeadDescription {
 pub(super) enum PreprocessingDescription {
     AsIs,
     Sparse { tfidf: bool, l2: bool },
-    Text { params: FeaturizerParams, texts: u64 },
+    Text(Box<TextDescription>),
+}
+
+/// Texts and what became of them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct TextDescription {
+    pub params: FeaturizerParams,
+    pub texts: u64,
+    #[serde(default, skip_serializing_if = "RecordOptions::are_usual")]
+    pub records: RecordOptions,
 }
 
 /// The tensors of a packed matrix.
@@ -159,7 +170,8 @@ impl Description {
                 PreprocessingDescription::Sparse { tfidf: transform.tfidf.is_some(), l2: transform.l2 }
             }
             Preprocessing::Text(featurizer) => {
-                PreprocessingDescription::Text { params: featurizer.params().clone(), texts: featurizer.texts() }
+                let (params, records) = (featurizer.params().clone(), featurizer.records());
+                PreprocessingDescription::Text(Box::new(TextDescription { params, texts: featurizer.texts(), records }))
             }
         };
         let ranker = |r: &Ranker| RankerDescription {
@@ -188,7 +200,11 @@ impl Description {
 
     /// The oldest version whose readers understand all of the file.
     pub fn version(&self) -> u32 {
+        let of_language = |FeaturizerParams { fold, stem, stop_words, .. }: &FeaturizerParams| {
+            *fold || stem.is_some() || !stop_words.is_empty()
+        };
         match self.head {
+            _ if matches!(&self.preprocessing, PreprocessingDescription::Text(text) if of_language(&text.params)) => 7,
             _ if self.ranker.is_some() => 7,
             HeadDescription::Pursuit { .. } | HeadDescription::Trees { .. } => 2,
             _ => 1,

@@ -50,7 +50,7 @@ use crate::tree::Trees;
 use crate::{Error, Result};
 use contents::Contents;
 
-pub use crate::io::atomic_file::{check_target, write_file};
+pub use crate::io::atomic_file::{NewFile, check_target, remove_unfinished, write_file};
 pub use contents::{Preprocessing, TrainingStats};
 pub use embedding::EmbeddingFile;
 pub use evaluate::{Evaluation, EvaluationOptions};

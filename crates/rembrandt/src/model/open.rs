@@ -12,6 +12,7 @@ use super::container::{self, Container, damaged};
 use super::contents::{Contents, Preprocessing, TrainingStats, finite};
 use super::layout::{
     Description, FORMAT, HeadDescription, PackedNames, PreprocessingDescription, RANKER_MATRICES, RankerDescription,
+    TextDescription,
 };
 use super::names::ModelNames;
 use crate::data::featurizer::{Featurizer, FeaturizerParts, SparseTransform, Weighting};
@@ -288,10 +289,12 @@ impl ModelFile<'_> {
                 transform.check().map_err(|e| self.damaged(&e.to_string()))?;
                 Ok(Preprocessing::Sparse(transform))
             }
-            PreprocessingDescription::Text { params, texts } => {
+            PreprocessingDescription::Text(text) => {
+                let TextDescription { params, texts, records } = &**text;
                 let names = names.iter().flat_map(|names| names.iter()).map(str::to_owned).collect();
                 let idf = if params.weighting == Weighting::TfIdf { idf()? } else { Vec::new() };
-                let parts = FeaturizerParts { params: params.clone(), texts: *texts, names, idf };
+                let (params, records) = (params.clone(), records.clone());
+                let parts = FeaturizerParts { params, texts: *texts, names, idf, records };
                 let featurizer = Featurizer::from_parts(parts).map_err(|e| self.damaged(&e.to_string()))?;
                 if featurizer.features() != d {
                     return Err(self.damaged("its featurizer is that of another model"));

@@ -1,6 +1,6 @@
 //! Common to the trainings of a ranker and of a head.
 
-use crate::data::{Dataset, Shape, Side};
+use crate::data::{Dataset, Examples, Shape, Side};
 use crate::linalg::csr::CsrRef;
 use crate::linalg::matrix::{MatRef, Matrix};
 use crate::linalg::orth;
@@ -18,6 +18,9 @@ pub(super) const CROSS: u64 = 0xc405;
 /// examples as much as this many examples at the origin.
 const DEFAULT_RIDGE: f64 = 4.0;
 
+/// Features of a larger size leave the range of single precision as soon as their products are added up.
+const LARGEST: f32 = 1e15;
+
 /// The relative ridge of the embedding: the one given, or the usual one.
 pub(super) fn resolved_ridge(given: Option<f64>, shape: Shape) -> f64 {
     given.unwrap_or(DEFAULT_RIDGE * shape.d as f64 / shape.n.max(1) as f64)
@@ -28,10 +31,20 @@ pub(super) fn check_learnable(data: &Dataset) -> Result<()> {
     if data.nnz(Side::Y) == 0 {
         return Err(Error::Data("no example has a label: there is nothing to learn".into()));
     }
+    if data.weighted() && data.moments(Side::Y)?.weight == 0.0 {
+        return Err(Error::Data("all weights are 0: there is nothing to learn".into()));
+    }
     if data.nnz(Side::X) == 0 {
         return Err(Error::Data("no example has a feature: there is nothing to learn from".into()));
     }
-    Ok(())
+    match data.find_feature(|value| value.abs() > LARGEST)? {
+        Some((example, feature, value)) => Err(Error::Data(format!(
+            "example {}, counted from 1, has the value {value:e} for feature {feature}, which is too large to be squared; \
+             scale the features down",
+            example + 1
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// The probabilities that suit labels: softmax where every example has one, independent ones for all others.

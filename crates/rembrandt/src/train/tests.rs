@@ -250,7 +250,7 @@ fn bad_parameters_and_tiny_data_are_refused() {
         ..HeadTrainParams::new(HeadKind::LeastSquares)
     };
     assert_eq!(refused(&many, &data(50)), "atoms: 5 labels cannot be told apart in 4 dimensions");
-    assert!(refused(&params, &data(1)).contains("1 examples are too few"), "{}", refused(&params, &data(1)));
+    assert!(refused(&params, &data(1)).contains("1 example is too few"), "{}", refused(&params, &data(1)));
     let result = params.fit(&data(200), Preprocessing::AsIs, &mut Run::watched(|_| false));
     assert!(matches!(result, Err(Error::Cancelled)));
 }

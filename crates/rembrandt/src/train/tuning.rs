@@ -13,7 +13,7 @@ use super::report::Trial;
 use crate::data::Dataset;
 use crate::model::{Model, Preprocessing};
 use crate::score::ranker::Proposals;
-use crate::{Result, Run};
+use crate::{Error, Result, Run};
 
 /// C is multiplied and divided by it: the default chooses among values about three times as far apart.
 const COST_FACTOR: f64 = 1.7;
@@ -79,14 +79,16 @@ impl RankerParams {
     }
 }
 
-/// The best of as many trainings as fit into a time; the first, with the default settings, is done in any case.
+/// A training that takes this part of the time longer than it was given is ended.
+const TOLERANCE: f64 = 0.2;
+
+/// The best of a training with the default settings and of as many others as fit into a time after it.
 fn search(
     params: &RankerParams,
     budget: Duration,
     (data, preprocessing): (&Dataset, Preprocessing),
     run: &mut Run<'_>,
 ) -> Result<Model> {
-    let began = Instant::now();
     let train = |params: &RankerParams, name: &str, run: &mut Run<'_>| -> Result<Done> {
         let start = Instant::now();
         let ranking = run.within(name, |run| params.train(data, preprocessing.clone(), run))?;
@@ -96,7 +98,9 @@ fn search(
     };
     let mut best = train(params, "default", run)?;
     let mut trials = vec![best.trial.clone()];
-    let mut since = 0;
+    let began = Instant::now();
+    run.end_at(Some(began + budget.mul_f64(1.0 + TOLERANCE)));
+    let (mut since, mut late) = (0, 0);
     for change in CHANGES.iter().cycle() {
         if since == CHANGES.len() {
             break;
@@ -107,15 +111,27 @@ fn search(
             (p.k, p.cost, p.proposals) = (Some(wanted.k), Some(wanted.cost), Some(wanted.proposals));
         });
         let known = trials.iter().any(|t| (t.k, t.cost, t.proposals) == (wanted.k, wanted.cost, wanted.proposals));
-        let late = began.elapsed() + best.time.mul_f64(change.factor) > budget;
-        if !(change.free)(params) || known || late || next.check(data).is_err() {
+        if !(change.free)(params) || known || next.check(data).is_err() {
             continue;
         }
-        let done = train(&next, &checkpoint_name(&wanted), run)?;
+        if began.elapsed() + best.time.mul_f64(change.factor) > budget {
+            late += 1;
+            continue;
+        }
+        let done = match train(&next, &checkpoint_name(&wanted), run) {
+            // It took longer than was to be expected.
+            Err(Error::Cancelled) if run.is_over() => break,
+            done => done?,
+        };
         trials.push(done.trial.clone());
         if done.ranking.ranks_better_than(&best.ranking) {
             (best, since) = (done, 0);
         }
+    }
+    run.end_at(None);
+    if trials.len() == 1 && late > 0 {
+        let time = Duration::from_millis(best.time.as_millis() as u64);
+        run.note(format!("{budget:?} is too little to try other settings: a training takes about {time:?}"));
     }
     let mut contents = best.ranking.model.contents().clone();
     contents.report["trials"] = json!(trials);

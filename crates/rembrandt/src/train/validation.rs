@@ -13,7 +13,7 @@ use crate::embed::{Embedder, Means};
 use crate::io::checkpoint::{Json, Load, Reader, Store, Writer};
 use crate::linalg::csr::Csr;
 use crate::linalg::matrix::Matrix;
-use crate::score::head::{Decoder, Folds, Head, Inputs, RandomFeatures, Targets, add_intercept, out_of_fold};
+use crate::score::head::{Decoder, Folds, Head, Inputs, RandomFeatures, Targets, add_intercept, out_of_fold, too_few};
 use crate::score::scorer::head_scores;
 use crate::{Error, Rembrandt, Result, Run};
 
@@ -72,8 +72,7 @@ pub(super) fn validate(
             return division.validate(run);
         }
     }
-    let reason = format!("{} examples are too few, or too much alike, to hold some of them out", shape.n);
-    Err(Error::Data(reason))
+    Err(Error::Data(too_few(shape.n)))
 }
 
 /// Examples with what a head needs of them.

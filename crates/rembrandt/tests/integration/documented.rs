@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use rembrandt::data::featurizer::{FeaturizerParams, stop_words};
+use rembrandt::data::records::{RecordOptions, Selector};
 use rembrandt::data::{RowScale, Rows};
 use rembrandt::embed::Method;
 use rembrandt::linalg::csr::{Csr, CsrRef};
@@ -60,7 +62,21 @@ fn models() -> Vec<Model> {
         change(&mut params);
         params.fit(&several, Preprocessing::AsIs, &mut Run::default()).unwrap()
     };
+    let language = FeaturizerParams::default().with(|p| {
+        (p.fold, p.stem, p.stop_words) = (true, Some("en".parse().unwrap()), stop_words("en").unwrap());
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let table = folder.path().join("table");
+    let line = |i: usize| format!("{}|{};a game of {};1\n", ["x", "y"][i % 2], "z", ["chess", "go"][i % 2]);
+    std::fs::write(&table, (0..60).map(line).collect::<String>()).unwrap();
+    let written = RecordOptions::new(Selector::Number(2)).with(|o| {
+        (o.labels, o.weight) = (Some(Selector::Number(1)), Some(Selector::Number(3)));
+        (o.separator, o.delimiter) = ("|".into(), Some(';'));
+    });
+    let table = Texts::read_with(&table, &written, run).unwrap();
     let mut models = vec![
+        Trainer::new().featurizer(language).fit(&texts).unwrap(),
+        Trainer::new().fit(&table).unwrap(),
         voting,
         added,
         Trainer::new().fit(&texts).unwrap(),

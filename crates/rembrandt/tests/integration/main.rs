@@ -7,6 +7,7 @@ mod format;
 mod linear;
 mod math;
 mod modules;
+mod mutated;
 mod random_fraction;
 mod real;
 mod resume;

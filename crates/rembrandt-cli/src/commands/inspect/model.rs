@@ -41,7 +41,7 @@ fn preprocessing_json(preprocessing: &Preprocessing) -> Value {
             json!({"kind": "sparse", "tfidf": transform.tfidf.is_some(), "normalize": transform.l2})
         }
         Preprocessing::Text(featurizer) => {
-            json!({"kind": "text", "texts": featurizer.texts(), "params": featurizer.params()})
+            json!({"kind": "text", "texts": featurizer.texts(), "params": featurizer.params(), "records": featurizer.records()})
         }
     }
 }
@@ -157,6 +157,9 @@ fn texts(params: &FeaturizerParams, texts: u64) -> String {
         Weighting::Binary => "binary".to_owned(),
     });
     rules.extend(params.sublinear.then(|| "sublinear".to_owned()));
+    rules.extend(params.fold.then(|| "without accents".to_owned()));
+    rules.extend((!params.stop_words.is_empty()).then(|| count(params.stop_words.len() as u64, "stop word")));
+    rules.extend(params.stem.map(|language| format!("stems of {language}")));
     rules.extend((!params.lowercase).then(|| "capital letters apart".to_owned()));
     rules.extend(params.hashing.map(|hashing| format!("hash of {} bits", hashing.bits)));
     rules.join(", ")

@@ -5,7 +5,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::params::{FeaturizerParams, Hashing, Weighting};
 use super::words::Words;
-use super::{Featurizer, FeaturizerParts};
+use super::{Featurizer, FeaturizerParts, RecordOptions};
 use crate::data::word_table::WordTable;
 use crate::{Error, Result};
 
@@ -145,7 +145,13 @@ impl FeatureCounts {
         let tf_idf = params.weighting == Weighting::TfIdf;
         if params.hashing.is_some() {
             let idf = hashed.iter().map(|df| idf(n, u64::from(*df))).collect();
-            return Featurizer::from_parts(FeaturizerParts { params, texts: n, names: Vec::new(), idf });
+            return Featurizer::from_parts(FeaturizerParts {
+                params,
+                texts: n,
+                names: Vec::new(),
+                idf,
+                records: RecordOptions::default(),
+            });
         }
         let most = params.max_df * n as f64;
         let mut kept: Vec<(u64, &str)> = table.dfs.iter().map(|df| u64::from(*df)).zip(table.names.words()).collect();
@@ -164,7 +170,7 @@ impl FeatureCounts {
         }
         let idf = if tf_idf { kept.iter().map(|(df, _)| idf(n, *df)).collect() } else { Vec::new() };
         let names = kept.iter().map(|(_, name)| (*name).to_owned()).collect();
-        Featurizer::from_parts(FeaturizerParts { params, texts: n, names, idf })
+        Featurizer::from_parts(FeaturizerParts { params, texts: n, names, idf, records: RecordOptions::default() })
     }
 }
 

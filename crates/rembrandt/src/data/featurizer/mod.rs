@@ -3,6 +3,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `params` | what to take from a text, and how to weigh it |
+//! | `language` | stop words and stems |
 //! | `words` | from a text to the names of its features |
 //! | `count` | fitting: in how many texts every feature occurs |
 //! | `sparse` | the same weights for features that are numbers already |
@@ -23,6 +24,7 @@
 //! ```
 
 mod count;
+mod language;
 mod params;
 mod sparse;
 #[cfg(test)]
@@ -32,11 +34,13 @@ mod words;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::records::RecordOptions;
 use super::word_table::WordTable;
 use crate::linalg::csr::Csr;
 use crate::{Error, Result};
 
 pub use count::FeatureCounts;
+pub use language::{Language, stop_words};
 pub use params::{FeaturizerParams, Hashing, NGrams, Normalization, Weighting};
 pub use sparse::{SparseCounts, SparseTransform};
 use words::Words;
@@ -56,6 +60,7 @@ pub struct Featurizer {
     texts: u64,
     names: WordTable,
     idf: Vec<f32>,
+    records: RecordOptions,
 }
 
 /// All that a [`Featurizer`] consists of, for storing it.
@@ -69,6 +74,9 @@ pub struct FeaturizerParts {
     pub names: Vec<String>,
     /// The idf of each feature; none unless the weighting is tf-idf.
     pub idf: Vec<f32>,
+    /// How the texts were written, as far as that holds for other files.
+    #[serde(default)]
+    pub records: RecordOptions,
 }
 
 impl Featurizer {
@@ -188,6 +196,17 @@ impl Featurizer {
         &self.idf
     }
 
+    /// How the texts were written that it was fitted to: other files for it are read likewise.
+    pub fn records(&self) -> RecordOptions {
+        self.records.remembered()
+    }
+
+    /// The same, fitted to texts that were written so.
+    #[must_use]
+    pub fn with_records(self, records: &RecordOptions) -> Featurizer {
+        Featurizer { records: records.remembered(), ..self }
+    }
+
     /// All that the featurizer consists of. [`from_parts`](Featurizer::from_parts) makes an equal one.
     ///
     /// ```
@@ -200,7 +219,8 @@ impl Featurizer {
     /// ```
     pub fn to_parts(&self) -> FeaturizerParts {
         let names = self.names().map(str::to_owned).collect();
-        FeaturizerParts { params: self.params.clone(), texts: self.texts, names, idf: self.idf.clone() }
+        let (params, idf, records) = (self.params.clone(), self.idf.clone(), self.records.clone());
+        FeaturizerParts { params, texts: self.texts, names, idf, records }
     }
 
     /// Puts a featurizer together again.
@@ -209,7 +229,7 @@ impl Featurizer {
     /// If the parts do not belong together: bad parameters, names that occur twice, the wrong number of weights, or
     /// weights that are no idf.
     pub fn from_parts(parts: FeaturizerParts) -> Result<Featurizer> {
-        let FeaturizerParts { params, texts, names: list, idf } = parts;
+        let FeaturizerParts { params, texts, names: list, idf, records } = parts;
         params.check()?;
         if params.hashing.is_some() && !list.is_empty() {
             return Err(Error::Data(format!("a featurizer with hashing has {} names; it must have none", list.len())));
@@ -233,7 +253,7 @@ impl Featurizer {
         if let Some(bad) = idf.iter().find(|idf| !(idf.is_finite() && **idf > 0.0)) {
             return Err(Error::Data(format!("the idf weight {bad} is not a positive number")));
         }
-        Ok(Featurizer { params, texts, names, idf })
+        Ok(Featurizer { params, texts, names, idf, records })
     }
 }
 

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use super::language::Language;
 use crate::{Error, Result};
 
 /// The longest n-gram that is accepted.
@@ -109,6 +110,15 @@ pub struct FeaturizerParams {
     pub lowercase: bool,
     /// How characters are made comparable.
     pub normalization: Normalization,
+    /// Whether letters count without their accents and other marks.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub fold: bool,
+    /// Words that are dropped, in ascending order; see [`stop_words`](super::stop_words).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stop_words: Vec<String>,
+    /// The language whose words count by their stems.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stem: Option<Language>,
     /// The value of a feature.
     pub weighting: Weighting,
     /// Use 1 + ln(tf) in place of tf: for long texts, where a word that occurs ten times is hardly ten times as telling.
@@ -134,6 +144,9 @@ impl Default for FeaturizerParams {
             min_length: 2,
             lowercase: true,
             normalization: Normalization::Nfkc,
+            fold: false,
+            stop_words: Vec::new(),
+            stem: None,
             weighting: Weighting::TfIdf,
             sublinear: false,
             l2: true,
@@ -161,6 +174,9 @@ impl FeaturizerParams {
                 let reason = format!("{}-{} is no range of lengths from 1 to {LONGEST_GRAM}", range.from, range.to);
                 return Err(Error::parameter(name, reason));
             }
+        }
+        if !self.stop_words.is_sorted() {
+            return Err(Error::parameter("stop_words", "must be in ascending order"));
         }
         if !(self.max_df > 0.0 && self.max_df <= 1.0) {
             let reason = format!("{} is not a fraction above 0 and up to 1", self.max_df);

@@ -13,6 +13,7 @@ use unicode_normalization::char::is_combining_mark;
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfkc_quick};
 use unicode_segmentation::UnicodeSegmentation;
 
+use super::language::folded;
 use super::params::{FeaturizerParams, Normalization};
 
 /// Begins the name of every n-gram of characters; no word contains it, so the two kinds never meet.
@@ -115,7 +116,7 @@ impl Words {
             }
             let length = bytes[at..].iter().position(|b| !IN_WORD[*b as usize]).unwrap_or(bytes.len() - at);
             if length >= params.min_length {
-                self.push(&scratch[at..at + length]);
+                self.push(&scratch[at..at + length], params);
             }
             at += length;
         }
@@ -131,6 +132,9 @@ impl Words {
         }
         if params.lowercase {
             text = text.to_lowercase().into();
+        }
+        if params.fold {
+            text = folded(&text).into();
         }
         for segment in text.unicode_words() {
             let mut start = None;
@@ -154,11 +158,18 @@ impl Words {
 
     fn push_long(&mut self, word: &str, params: &FeaturizerParams) {
         if word.chars().nth(params.min_length.saturating_sub(1)).is_some() || word.chars().all(is_unspaced) {
-            self.push(word);
+            self.push(word, params);
         }
     }
 
-    fn push(&mut self, word: &str) {
+    fn push(&mut self, word: &str, params: &FeaturizerParams) {
+        let stop_words = &params.stop_words;
+        if !stop_words.is_empty() && stop_words.binary_search_by(|stop| stop.as_str().cmp(word)).is_ok() {
+            return;
+        }
+        let stem = params.stem.map(|language| language.stemmer().stem(word).into_owned());
+        // Without its stem a word is better than nothing.
+        let word = stem.as_deref().filter(|stem| !stem.is_empty()).unwrap_or(word);
         if !self.joined.is_empty() {
             self.joined.push(' ');
         }

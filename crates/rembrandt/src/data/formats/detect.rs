@@ -4,7 +4,9 @@ use std::borrow::Cow;
 
 use super::batch::lines_of;
 use super::column::IdSyntax;
+use super::header::{Header, parse_header};
 use super::number;
+use super::recognise::recognise_text;
 use super::row_builder::FileSyntax;
 use super::sparse::{self, Comments};
 use super::{Format, Ids, Reading, vw};
@@ -12,14 +14,6 @@ use crate::data::Side;
 use crate::data::token::show;
 use crate::data::vocabulary::{NameIndex, VocabularyIds};
 use crate::{Error, Result};
-
-/// The first line of an XMC file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Header {
-    pub(super) n: u64,
-    pub(super) d: u32,
-    pub(super) c: u32,
-}
 
 /// The findings of the first block.
 #[derive(Debug)]
@@ -30,6 +24,10 @@ pub(super) struct Detected {
     pub(super) notes: Vec<String>,
 }
 
+/// Where one in more than so many ids is a word, it is a slip of the pen; unless there are few of them.
+const ODD: u64 = 100;
+const FEW: u64 = 200;
+
 /// Finds the labels or the features of a line.
 type IdsOf = fn(&str, Format) -> Vec<Cow<'_, str>>;
 
@@ -37,6 +35,9 @@ type IdsOf = fn(&str, Format) -> Vec<Cow<'_, str>>;
 pub(super) fn detect(text: &str, reading: &Reading<'_>) -> Result<Detected> {
     let Reading { path, options, vocabulary, .. } = *reading;
     let first_line = text.lines().next().unwrap_or_default();
+    if options.format == Format::Auto && vocabulary.is_none() {
+        recognise_text(text, "text").check_rows(path)?;
+    }
     let header = match options.format {
         Format::Auto | Format::Xmc => parse_header(first_line).map_err(|reason| Error::line(path, 1, reason))?,
         Format::Svmlight | Format::Vw => None,
@@ -53,19 +54,34 @@ pub(super) fn detect(text: &str, reading: &Reading<'_>) -> Result<Detected> {
     let sample = if header.is_some() { 1 } else { usize::MAX };
     let mut notes = Vec::new();
     let mut decide = |kind: &str, ids_of: IdsOf| match options.ids {
-        Ids::Numbers => false,
-        Ids::Words => true,
+        Ids::Numbers => Ok(false),
+        Ids::Words => Ok(true),
         Ids::Auto => {
-            let mut ids = lines_of(text).skip(skip).flat_map(|line| ids_of(line, format)).take(sample);
-            let word = ids.find(|id| !number::looks_like_id(id));
-            let because = |word| format!("{kind} ids are read as words, because {} is not a number", show(word));
-            notes.extend(word.as_deref().map(because));
-            word.is_some()
+            let lines = (1u64..).zip(lines_of(text)).skip(skip);
+            let mut ids = lines.flat_map(|(line, text)| ids_of(text, format).into_iter().map(move |id| (line, id)));
+            let (mut all, mut words, mut word) = (0u64, 0, None);
+            for (line, id) in ids.by_ref().take(sample) {
+                all += 1;
+                if !number::looks_like_id(&id) {
+                    words += 1;
+                    word.get_or_insert((line, id));
+                }
+            }
+            let Some((line, word)) = word else { return Ok(false) };
+            let word = show(&word);
+            if all >= FEW && words * ODD < all {
+                let reason = format!(
+                    "{kind} id {word} is not a number, as nearly all others are; mend it, or have ids read as words"
+                );
+                return Err(Error::line(path, line, reason));
+            }
+            notes.push(format!("{kind} ids are read as words, because {word} in line {line} is not a number"));
+            Ok(true)
         }
     };
     let mut axis = |side, kind: &'static str, ids_of: IdsOf, promised| {
         let Some(vocabulary) = vocabulary.map(|vocabulary| vocabulary.side(side)) else {
-            return Ok(IdSyntax { words: decide(kind, ids_of), promised, vocabulary: None });
+            return Ok(IdSyntax { words: decide(kind, ids_of)?, promised, vocabulary: None });
         };
         if let VocabularyIds::Words(names) = vocabulary
             && options.ids == Ids::Auto
@@ -97,6 +113,10 @@ fn check_words<'t>(ids: &mut dyn Iterator<Item = Cow<'t, str>>, names: &NameInde
         }
     }
     let Some(id) = unknown else { return Ok(()) };
+    // Numbers are words where only those that occur were numbered in training.
+    if (0..names.len() as u32).all(|known| names.name(known).is_some_and(number::looks_like_id)) {
+        return Ok(());
+    }
     Err(format!(
         "{kind} ids such as {} are numbers, but the model knows its {kind}s by words; give data of the kind that it was \
          trained on, or read ids as words",
@@ -112,21 +132,6 @@ fn check_choice(chosen: Ids, vocabulary: &VocabularyIds, kind: &str) -> Result<(
         _ => return Ok(()),
     };
     Err(Error::parameter("ids", format!("the model knows its {kind}s by {by}, so they cannot be read as {other}")))
-}
-
-/// Three integers and nothing else make a header.
-fn parse_header(line: &str) -> Result<Option<Header>, String> {
-    let tokens: Vec<&str> = line.split_ascii_whitespace().take(4).collect();
-    let [n, d, c] = tokens[..] else { return Ok(None) };
-    if tokens.iter().any(|token| !token.bytes().all(|b| b.is_ascii_digit())) {
-        return Ok(None);
-    }
-    let width = |letter, token: &str| {
-        let too_large = || format!("the header says {letter} = {}, which is more than {}", show(token), u32::MAX);
-        token.parse().map_err(|_| too_large())
-    };
-    let n = n.parse().map_err(|_| format!("the header says n = {}, which is too large", show(n)))?;
-    Ok(Some(Header { n, d: width('d', d)?, c: width('c', c)? }))
 }
 
 /// Whether the first line that says anything contains a bar.

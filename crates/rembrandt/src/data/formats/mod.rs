@@ -42,9 +42,11 @@
 mod batch;
 mod column;
 mod detect;
+mod header;
 mod names;
 mod number;
 mod pipeline;
+mod recognise;
 mod row_builder;
 pub(super) mod source;
 mod sparse;
@@ -67,6 +69,7 @@ pub(super) use batch::{lines_of, text_of};
 pub(super) use column::finite;
 use names::Naming;
 pub use names::read_names;
+pub use recognise::{Recognised, recognise};
 use source::{Sizes, Source};
 
 /// Takes batches of examples in the order of the file.
@@ -190,6 +193,8 @@ pub struct Summary {
     pub notes: Vec<String>,
     /// Bytes of text, unpacked.
     pub bytes: u64,
+    /// Whether a header says how many features and labels there are.
+    pub header: bool,
 }
 
 impl Summary {

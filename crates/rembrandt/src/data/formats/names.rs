@@ -1,5 +1,6 @@
 //! Files that name labels and features, one a line.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use super::batch;
@@ -7,6 +8,7 @@ use super::column::IdSyntax;
 use super::pipeline::{FileSummary, SideIds};
 use super::source::{self, Blocks, Sizes, Source};
 use crate::data::Side;
+use crate::data::token::show;
 use crate::{Error, Result};
 
 /// Reads names, one per line, from a plain, gzip or zstd file.
@@ -90,6 +92,7 @@ impl Naming {
             if !fits(count) {
                 return Err(Error::file(file, self.misfit(count, width)));
             }
+            contents.notes.extend(doubtful(file, names));
             return Ok(self.given.map(|(_, names)| names));
         }
         let Some(file) = folder.and_then(|folder| side_file(folder, what, path)) else {
@@ -97,13 +100,30 @@ impl Naming {
         };
         let shown = file.display();
         let (note, names) = match read_names(&file) {
-            Ok(names) if fits(names.len()) => (format!("{what} are named by {shown}"), Some(names)),
+            Ok(names) if fits(names.len()) => {
+                contents.notes.extend(doubtful(&file, &names));
+                (format!("{what} are named by {shown}"), Some(names))
+            }
             Ok(names) => (format!("{shown} is ignored: {}", self.misfit(names.len(), width)), None),
             Err(error) => (format!("{shown} is ignored, because it cannot be read ({error})"), None),
         };
         contents.notes.push(note);
         Ok(names)
     }
+}
+
+/// A sentence about the first name that is empty or that of another line.
+fn doubtful(file: &Path, names: &[String]) -> Option<String> {
+    let mut lines = HashMap::new();
+    let (line, fault) = names.iter().enumerate().find_map(|(at, name)| {
+        let fault = match (name.trim().is_empty(), lines.insert(name, at + 1)) {
+            (true, _) => "the name is empty".to_owned(),
+            (_, Some(before)) => format!("the name {} is that of line {before} as well", show(name)),
+            _ => return None,
+        };
+        Some((at + 1, fault))
+    })?;
+    Some(format!("{}:{line}: {fault}; what has no name of its own is found by its number", file.display()))
 }
 
 /// The side file in `folder` that names `what`, if there is one and it is not the data themselves.

@@ -11,12 +11,14 @@ use std::sync::mpsc::{self, Receiver, TryRecvError};
 
 use super::batch::{self, ParsedRows};
 use super::column::{IdColumn, IdSyntax};
-use super::detect::{self, Detected, Header};
+use super::detect::{self, Detected};
+use super::header::Header;
 use super::row_builder::FileSyntax;
 use super::source::{Blocks, Source, Stop};
 use super::{Format, Reading, Sink, Summary};
 use crate::data::vocabulary::{Numbering, VocabularyIds};
 use crate::data::{Rows, Shape};
+use crate::error::count;
 use crate::linalg::csr::Csr;
 use crate::{Error, Result, Run};
 
@@ -50,6 +52,7 @@ impl FileSummary {
             feature_words: features.axis.words,
             notes,
             bytes,
+            header: features.axis.promised.is_some(),
         }
     }
 }
@@ -296,21 +299,31 @@ impl<'a, 's> Collector<'a, 's> {
         Ok(())
     }
 
-    fn finish(self, notes: Vec<String>, bytes: u64) -> Result<FileSummary> {
+    fn finish(mut self, mut notes: Vec<String>, bytes: u64) -> Result<FileSummary> {
+        let due = self.due();
+        self.pass_blanks(due)?;
         let Collector { path, format, header, labels, features, n, .. } = self;
         if let Some(header) = header {
             let promise = |letter, promised: u64, what, found: u64| {
-                let reason = format!("the header says {letter} = {promised} {what}, but the file has {found}");
+                let promised = count(promised as usize, what);
+                let reason = format!("the header says {letter} = {promised}, but the file has {found}");
                 Error::line(path, 1, reason)
             };
-            if n != header.n {
-                return Err(promise('n', header.n, "examples", n));
+            if n > header.n {
+                return Err(promise('n', header.n, "example", n));
+            }
+            if n == 0 && header.n > 0 {
+                return Err(Error::file(path, "the file has no examples"));
+            }
+            if n < header.n {
+                let promised = count(header.n as usize, "example");
+                notes.push(format!("the header says n = {promised}, but the file has {n}: was it cut short?"));
             }
             if labels.width > header.c.into() {
-                return Err(promise('c', header.c.into(), "labels", labels.width));
+                return Err(promise('c', header.c.into(), "label", labels.width));
             }
             if features.width > header.d.into() {
-                return Err(promise('d', header.d.into(), "features", features.width));
+                return Err(promise('d', header.d.into(), "feature", features.width));
             }
         } else if n == 0 {
             return Err(Error::file(path, "the file has no examples"));

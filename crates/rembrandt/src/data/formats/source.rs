@@ -20,7 +20,7 @@ pub(in crate::data) struct Sizes {
 impl Default for Sizes {
     fn default() -> Sizes {
         // Blocks this small stay in the cache between the thread that unpacks and the one that parses.
-        Sizes { block: 1 << 20, longest_line: 100_000_000 }
+        Sizes { block: 1 << 20, longest_line: 1 << 24 }
     }
 }
 

@@ -1,8 +1,8 @@
 //! Formats with one record per line: blocks of whole lines are parsed in parallel.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::layout::{Layout, labels_of, listed, weight_of};
+use super::layout::{Layout, json_labels, kind, labels_of, listed, weight_of};
 use super::{RecordOptions, Records, Selector};
 use crate::data::formats::{lines_of, text_of};
 use crate::data::token::show;
@@ -26,15 +26,16 @@ pub(super) struct Keys<'o> {
 
 impl<'o> Keys<'o> {
     pub(super) fn new(options: &'o RecordOptions) -> Result<Keys<'o>, String> {
-        let key = |selector: &'o Selector| match selector {
+        let key = |selector: &'o Selector, usual: &'static str| match selector {
             Selector::Name(name) => Ok(name.as_str()),
+            Selector::Number(_) if options.remembered => Ok(usual),
             Selector::Number(number) => Err(format!("JSON has no column {number}; choose by name")),
         };
         Ok(Keys {
-            text: key(&options.text)?,
-            labels: options.labels.as_ref().map_or(Ok("labels"), key)?,
-            id: options.id.as_ref().map(key).transpose()?,
-            weight: options.weight.as_ref().map(key).transpose()?,
+            text: key(&options.text, "text")?,
+            labels: options.labels.as_ref().map_or(Ok("labels"), |labels| key(labels, "labels"))?,
+            id: options.id.as_ref().map(|id| key(id, "id")).transpose()?,
+            weight: options.weight.as_ref().map(|weight| key(weight, "weight")).transpose()?,
             separator: &options.separator,
         })
     }
@@ -59,7 +60,11 @@ pub(super) fn parse(block: &[u8], syntax: &LineSyntax<'_>) -> ParsedRecords {
                 parsed.records.push(line, [], 1.0);
                 Ok(())
             }
-            _ if line.trim().is_empty() => Ok(()),
+            LineSyntax::Tsv(layout) if line.trim_matches(' ').is_empty() => {
+                layout.push_blank(&mut parsed.records);
+                Ok(())
+            }
+            LineSyntax::Jsonl(_) if line.trim().is_empty() => Ok(()),
             LineSyntax::Tsv(layout) => {
                 fields.clear();
                 fields.extend(line.split('\t'));
@@ -77,7 +82,7 @@ pub(super) fn parse(block: &[u8], syntax: &LineSyntax<'_>) -> ParsedRecords {
     parsed
 }
 
-fn parse_json(line: &str, keys: &Keys<'_>, records: &mut Records) -> Result<(), String> {
+pub(super) fn parse_json(line: &str, keys: &Keys<'_>, records: &mut Records) -> Result<(), String> {
     let object = match serde_json::from_str(line) {
         Ok(Value::Object(object)) => object,
         Ok(other) => return Err(format!("the line is {}, not an object in braces", kind(&other))),
@@ -88,7 +93,7 @@ fn parse_json(line: &str, keys: &Keys<'_>, records: &mut Records) -> Result<(), 
             return Err(format!("the line is not JSON: {reason} at column {}", error.column()));
         }
     };
-    let text = match object.get(keys.text) {
+    let text = match find(&object, keys.text) {
         Some(Value::String(text)) => text,
         Some(other) => return Err(format!("{} is {}, not a string", show(keys.text), kind(other))),
         None => {
@@ -96,33 +101,25 @@ fn parse_json(line: &str, keys: &Keys<'_>, records: &mut Records) -> Result<(), 
             return Err(format!("there is no key {}; the keys are {}", show(keys.text), listed(&found)));
         }
     };
-    let id = match keys.id.map(|key| (key, object.get(key))) {
+    let id = match keys.id.map(|key| (key, find(&object, key))) {
         None => None,
         Some((_, Some(Value::String(id)))) => Some(id.clone()),
         Some((_, Some(Value::Number(id)))) => Some(id.to_string()),
         Some((key, Some(other))) => return Err(format!("{} is {}, not a string or number", show(key), kind(other))),
         Some((key, None)) => return Err(format!("there is no key {} for the id", show(key))),
     };
-    let weight = match keys.weight.map(|key| (key, object.get(key))) {
+    let weight = match keys.weight.map(|key| (key, find(&object, key))) {
         None => 1.0,
         Some((_, Some(Value::Number(number)))) => weight_of(&number.to_string())?,
         Some((_, Some(Value::String(field)))) => weight_of(field)?,
         Some((key, Some(other))) => return Err(format!("{} is {}, not a number", show(key), kind(other))),
         Some((key, None)) => return Err(format!("there is no key {} for the weight", show(key))),
     };
-    let labels: Vec<std::borrow::Cow<'_, str>> = match object.get(keys.labels) {
+    let labels = match find(&object, keys.labels) {
         None | Some(Value::Null) => Vec::new(),
-        Some(Value::String(field)) => labels_of(field, keys.separator)?.into_iter().map(Into::into).collect(),
+        Some(Value::String(field)) => labels_of(field, keys.separator)?,
         Some(Value::Number(number)) => vec![number.to_string().into()],
-        Some(Value::Array(list)) => list
-            .iter()
-            .map(|label| match label {
-                Value::String(label) if label.trim().is_empty() => Err("a label is empty".to_owned()),
-                Value::String(label) => Ok(label.trim().into()),
-                Value::Number(number) => Ok(number.to_string().into()),
-                other => Err(format!("a label is {}, not a string", kind(other))),
-            })
-            .collect::<Result<_, _>>()?,
+        Some(Value::Array(list)) => json_labels(list)?,
         Some(other) => return Err(format!("{} is {}, not a list or string", show(keys.labels), kind(other))),
     };
     records.push(text, labels.iter().map(AsRef::as_ref), weight);
@@ -130,13 +127,11 @@ fn parse_json(line: &str, keys: &Keys<'_>, records: &mut Records) -> Result<(), 
     Ok(())
 }
 
-fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "true or false",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
-    }
+/// The value of a key or, where there is no such key, of a path of keys with dots between them.
+fn find<'v>(object: &'v Map<String, Value>, path: &str) -> Option<&'v Value> {
+    let inside = || {
+        let (key, rest) = path.split_once('.')?;
+        find(object.get(key)?.as_object()?, rest)
+    };
+    object.get(path).or_else(inside)
 }

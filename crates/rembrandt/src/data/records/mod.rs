@@ -2,7 +2,7 @@
 //!
 //! | format | a record | recognised by |
 //! |---|---|---|
-//! | [`Jsonl`](RecordFormat::Jsonl) | `{"text": "…", "labels": ["a", "b"]}`, one a line | a brace at the beginning |
+//! | [`Jsonl`](RecordFormat::Jsonl) | `{"text": "…", "labels": ["a", "b"]}`, one a line, or all in one list | a brace at the beginning |
 //! | [`Tsv`](RecordFormat::Tsv) | a line of fields with tabs between them, without quotes | a tab in the first line |
 //! | [`Csv`](RecordFormat::Csv) | fields with commas; quoted ones may hold commas, newlines and doubled quotes | neither |
 //! | [`Lines`](RecordFormat::Lines) | a line, whatever is in it: the text | never, it must be chosen |
@@ -10,8 +10,9 @@
 //! The first line names the columns, unless all columns are chosen by number. Without a choice, the column `text` holds
 //! the text and the column `labels`, if there is one, the labels. Labels are trimmed, and one that is repeated counts
 //! once; a record may have none, as what is to be predicted has none. In JSON the labels are a list of strings or numbers
-//! or a string with separators. Blank lines are skipped, except in plain lines, where they are texts like any other. gzip
-//! and zstd are recognised by their first bytes.
+//! or a string with separators, and in a column of a table they may be JSON as well. A key of JSON that is not there is taken
+//! for a path, `doc.title`. A blank line is a record without a text where lines have one column or the first does not name
+//! the columns, and nothing otherwise, nor in JSON. gzip and zstd are recognised by their first bytes.
 //!
 //! ```
 //! use rembrandt::Run;
@@ -28,8 +29,8 @@
 //! # Ok::<(), rembrandt::Error>(())
 //! ```
 
+mod array;
 mod batch;
-
 mod layout;
 mod lines;
 mod quoted;
@@ -69,7 +70,7 @@ pub enum RecordFormat {
     Tsv,
     /// Fields with commas between them.
     Csv,
-    /// An object of JSON a line.
+    /// An object of JSON a line, or a list of objects.
     Jsonl,
     /// A text a line, without columns, labels or names.
     Lines,
@@ -128,6 +129,12 @@ pub struct RecordOptions {
     pub header: Option<bool>,
     /// Separator of labels; empty when a record has at most one label.
     pub separator: String,
+    /// The character between the fields of CSV. Absent: a comma.
+    pub delimiter: Option<char>,
+    /// Whether a model remembers these from its training data: then the file may lack the column of the labels, and be JSON or
+    /// plain lines, where columns have other names or there are none.
+    #[serde(skip)]
+    pub remembered: bool,
 }
 
 impl Default for RecordOptions {
@@ -142,7 +149,22 @@ impl RecordOptions {
     /// The default, with the text in this column.
     pub fn new(text: Selector) -> RecordOptions {
         let format = RecordFormat::Auto;
-        RecordOptions { format, text, labels: None, id: None, weight: None, header: None, separator: ",".into() }
+        let (labels, id, weight, header, delimiter) = (None, None, None, None, None);
+        RecordOptions { format, text, labels, id, weight, header, separator: ",".into(), delimiter, remembered: false }
+    }
+
+    /// The part that holds for other files as well: all but the format, the ids, and the weights, which only training needs.
+    pub fn remembered(&self) -> RecordOptions {
+        let format = RecordFormat::Auto;
+        let other = RecordOptions { format, id: None, weight: None, remembered: true, ..self.clone() };
+        // The name of the weights may be all that told of a header.
+        let header = if other.has_header() == self.has_header() { self.header } else { Some(self.has_header()) };
+        RecordOptions { header, ..other }
+    }
+
+    /// Whether a model has nothing to remember of them.
+    pub(crate) fn are_usual(&self) -> bool {
+        *self == RecordOptions { remembered: self.remembered, ..RecordOptions::default() }
     }
 
     /// Whether the first line is taken for the names of the columns.
@@ -164,8 +186,18 @@ impl RecordOptions {
 
     /// Refuses a choice that no file can fulfil.
     fn check(&self) -> Result<()> {
+        match self.delimiter {
+            Some('"' | '\n' | '\r') => {
+                return Err(Error::parameter("delimiter", "a quote or the end of a line cannot stand between fields"));
+            }
+            Some(_) if !self.remembered && !matches!(self.format, RecordFormat::Auto | RecordFormat::Csv) => {
+                let reason = format!("is for csv, and the format is {}; leave one of them out", self.format);
+                return Err(Error::parameter("delimiter", reason));
+            }
+            _ => {}
+        }
         if self.format == RecordFormat::Lines {
-            return self.check_lines();
+            return if self.remembered { Ok(()) } else { self.check_lines() };
         }
         for (what, selector) in self.columns() {
             match selector {

@@ -1,14 +1,14 @@
 //! Reads a stream and hands on its records in order.
 
-use std::io::{self, Cursor, Read};
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use rayon::prelude::*;
 
+use super::array::ObjectCutter;
 use super::layout::{self, Layout};
 use super::lines::{self, Keys, LineSyntax, ParsedRecords};
-use super::quoted::{self, Quoted, RecordStop};
+use super::quoted::{BadQuote, Splitter};
 use super::{RecordFormat, RecordOptions, RecordSink, RecordSummary, Records};
 use crate::data::formats::source::{Blocks, Packing, Sizes, Source, Stop};
 use crate::data::formats::{lines_of, text_of};
@@ -30,6 +30,13 @@ impl RecordCounter<'_, '_> {
         self.summary.records += records.len() as u64;
         self.summary.labelled += records.labelled() as u64;
         (self.sink)(records)
+    }
+
+    fn counted(self, path: &Path) -> Result<RecordSummary> {
+        match self.summary.records {
+            0 => Err(Error::file(path, "the file has no records")),
+            _ => Ok(self.summary),
+        }
     }
 }
 
@@ -79,15 +86,21 @@ pub(super) fn read(
     }
     let top = Top::of(&first);
     let format = match options.format {
-        RecordFormat::Auto => layout::detect(top.line),
+        RecordFormat::Auto => layout::detect(top.line, options.delimiter),
         chosen => chosen,
     };
     let summary = RecordSummary { records: 0, labelled: 0, format };
     let mut collector = RecordCounter { summary, sink };
     match format {
         RecordFormat::Jsonl => {
-            let syntax = LineSyntax::Jsonl(Keys::new(options).map_err(|reason| Error::file(path, reason))?);
+            let keys = Keys::new(options).map_err(|reason| Error::file(path, reason))?;
+            let list = top.line.trim_start().starts_with('[');
             let blocks = std::iter::once(Ok(first)).chain(blocks);
+            if list {
+                read_list(blocks, &keys, file, &mut watch, &mut collector)?;
+                return collector.counted(path);
+            }
+            let syntax = LineSyntax::Jsonl(keys);
             read_lines(blocks, &syntax, 0, file, &mut watch, &mut collector)?;
         }
         RecordFormat::Lines => {
@@ -102,14 +115,40 @@ pub(super) fn read(
             read_lines(blocks, &syntax, lines, file, &mut watch, &mut collector)?;
         }
         RecordFormat::Csv | RecordFormat::Auto => {
-            let stream = Joined { block: Cursor::new(first), blocks };
-            read_quoted(stream, options, file, &mut watch, &mut collector)?;
+            let blocks = std::iter::once(Ok(first)).chain(blocks);
+            read_quoted(blocks, options, file, &mut watch, &mut collector)?;
         }
     }
-    match collector.summary.records {
-        0 => Err(Error::file(path, "the file has no records")),
-        _ => Ok(collector.summary),
+    collector.counted(path)
+}
+
+/// Reads a list of objects of JSON.
+fn read_list(
+    blocks: impl Iterator<Item = Result<Vec<u8>, Stop>>,
+    keys: &Keys<'_>,
+    file: FileContext<'_>,
+    watch: &mut dyn FnMut() -> Result<()>,
+    collector: &mut RecordCounter<'_, '_>,
+) -> Result<()> {
+    let fault = |(line, reason)| Error::line(file.path, line, reason);
+    let (mut cutter, mut number) = (ObjectCutter::default(), 0);
+    for block in blocks {
+        let block = block.map_err(|stop| file.stopped(stop, number))?;
+        let (text, junk) = text_of(&block);
+        let mut records = Records::new();
+        for line in lines_of(text) {
+            number += 1;
+            let add =
+                |object: &str, began| lines::parse_json(object, keys, &mut records).map_err(|reason| (began, reason));
+            cutter.take(line, number, add).map_err(fault)?;
+        }
+        if let Some(reason) = junk {
+            return Err(Error::line(file.path, number + 1, reason));
+        }
+        collector.take(records)?;
+        watch()?;
     }
+    cutter.finish(number).map_err(fault)
 }
 
 /// The first line with anything in it.
@@ -185,45 +224,48 @@ fn read_lines(
 }
 
 fn read_quoted(
-    stream: impl Read,
+    blocks: impl Iterator<Item = Result<Vec<u8>, Stop>>,
     options: &RecordOptions,
     file: FileContext<'_>,
     watch: &mut dyn FnMut() -> Result<()>,
     collector: &mut RecordCounter<'_, '_>,
 ) -> Result<()> {
-    let mut quoted = Quoted::new(stream, file.sizes.longest_line, file.live);
-    loop {
-        let records = quoted.batch(options, file.sizes.block).map_err(|stop| match stop {
-            RecordStop::Line(line, reason) => Error::line(file.path, line, reason),
-            RecordStop::Broken(lines, error) => file.stopped(Stop::Broken(error), lines),
-        })?;
-        if records.is_empty() && quoted.at_end() {
-            return Ok(());
+    let mut splitter = Splitter::new(options.delimiter.unwrap_or(','), file.sizes.longest_line);
+    let bad_quote = |BadQuote { line, reason }| Error::line(file.path, line, reason);
+    let (mut layout, mut number, mut blanks) = (None::<Layout>, 0, 0);
+    for block in blocks {
+        let block = block.map_err(|stop| file.stopped(stop, number))?;
+        let (text, junk) = text_of(&block);
+        let mut records = Records::new();
+        for line in lines_of(text) {
+            number += 1;
+            if !splitter.is_open() && line.is_empty() {
+                match &layout {
+                    Some(layout) => layout.push_blank(&mut records),
+                    None => blanks += 1,
+                }
+                continue;
+            }
+            if !splitter.take(line, number).map_err(bad_quote)? {
+                continue;
+            }
+            let (fields, fault) = (splitter.fields(), |reason| Error::line(file.path, splitter.began(), reason));
+            if let Some(layout) = &layout {
+                layout.push(&fields, &mut records).map_err(fault)?;
+                continue;
+            }
+            let found = Layout::new(options, &fields).map_err(fault)?;
+            if !options.has_header() {
+                (0..blanks).for_each(|_| found.push_blank(&mut records));
+                found.push(&fields, &mut records).map_err(fault)?;
+            }
+            layout = Some(found);
+        }
+        if let Some(reason) = junk {
+            return Err(Error::line(file.path, number + 1, reason));
         }
         collector.take(records)?;
         watch()?;
     }
-}
-
-/// Blocks as one stream again.
-struct Joined<B> {
-    block: Cursor<Vec<u8>>,
-    blocks: B,
-}
-
-impl<B: Iterator<Item = Result<Vec<u8>, Stop>>> Read for Joined<B> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        loop {
-            let read = self.block.read(buffer)?;
-            if read > 0 || buffer.is_empty() {
-                return Ok(read);
-            }
-            match self.blocks.next() {
-                Some(Ok(block)) => self.block = Cursor::new(block),
-                Some(Err(Stop::Broken(error))) => return Err(error),
-                Some(Err(Stop::LongLine)) => return Err(io::Error::other(quoted::TooLong)),
-                None => return Ok(0),
-            }
-        }
-    }
+    if splitter.is_open() { Err(bad_quote(splitter.unclosed())) } else { Ok(()) }
 }

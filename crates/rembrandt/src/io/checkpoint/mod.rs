@@ -82,6 +82,7 @@ impl Checkpoints {
         let identity = identity::complete(identity);
         let made = !folder.exists();
         fs::create_dir_all(folder).map_err(|e| unwritable(folder, &e))?;
+        refuse_foreign(folder)?;
         let path = folder.join(LOCK);
         let lock = File::create(&path).map_err(|e| unwritable(&path, &e))?;
         match lock.try_lock() {
@@ -124,10 +125,6 @@ impl Checkpoints {
                 Ok(found) => identity::compare(&self.folder, &found, identity),
                 Err(_) => Err(Error::file(&path, "does not say which run the checkpoints are of: remove the folder")),
             };
-        }
-        if self.names()?.iter().any(|name| name != LOCK) {
-            let reason = "is not a folder of checkpoints: move it away, or write to another file";
-            return Err(Error::file(&self.folder, reason));
         }
         atomic_file::write(&path, |out| out.write_all(identity.to_string().as_bytes())).map_err(|e| self.explain(e))
     }
@@ -251,6 +248,17 @@ impl Checkpoints {
             other => other,
         }
     }
+}
+
+/// Refuses a folder of something else before anything in it is touched.
+fn refuse_foreign(folder: &Path) -> Result<()> {
+    let entries = fs::read_dir(folder).map_err(|e| unwritable(folder, &e))?;
+    let mut names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let ours = |name: &str| name == LOCK || name.strip_prefix('.').is_some_and(|name| name.starts_with(MANIFEST));
+    if folder.join(MANIFEST).exists() || names.all(|name| ours(&name)) {
+        return Ok(());
+    }
+    Err(Error::file(folder, "is not a folder of checkpoints: move it away, or write to another file"))
 }
 
 /// Why a checkpoint could not be kept, and what to do.

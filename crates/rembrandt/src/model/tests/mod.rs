@@ -3,6 +3,7 @@
 mod add_label;
 mod evaluate;
 mod explain;
+mod faults;
 mod file;
 mod golden;
 mod memory;

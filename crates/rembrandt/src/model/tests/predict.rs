@@ -1,7 +1,7 @@
 use super::super::{EvaluationOptions, InputOptions, PredictOptions, Predictions, Threshold};
 use super::*;
 use crate::data::formats::Ids;
-use crate::data::records::Selector;
+use crate::data::records::{RecordOptions, Selector};
 use crate::metrics::rank;
 use crate::score::head::{Inputs, Pursuit};
 
@@ -341,5 +341,6 @@ fn options_come_back_from_json() {
     }
     back(&PredictOptions::top(3).with(|o| (o.threshold, o.labels) = (Some(Threshold::Fixed(0.5)), Some(vec![1]))));
     back(&EvaluationOptions::default().with(|o| o.bootstrap = 7));
-    back(&InputOptions::default().with(|o| (o.rows.ids, o.records.labels) = (Ids::Words, Some(Selector::Number(2)))));
+    let records = RecordOptions::default().with(|records| records.labels = Some(Selector::Number(2)));
+    back(&InputOptions::default().with(|o| (o.rows.ids, o.records) = (Ids::Words, Some(records))));
 }

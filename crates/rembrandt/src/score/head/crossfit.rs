@@ -32,7 +32,7 @@ impl Folds<'_> {
     /// Refuses folds that hold all examples.
     fn check(&self, n: usize, mut folds: Range<usize>) -> Result<()> {
         if folds.any(|fold| (0..n).all(|i| self.of(i) == fold)) {
-            return Err(Error::Data(format!("{n} examples are too few, or too much alike, to hold some of them out")));
+            return Err(Error::Data(too_few(n)));
         }
         Ok(())
     }
@@ -92,6 +92,14 @@ fn of_fold(
     }
     all.truncate(kept);
     Ok(all)
+}
+
+/// The fault of data of which none can be held out.
+pub(crate) fn too_few(n: usize) -> String {
+    match n {
+        1 => "1 example is too few to hold some out".to_owned(),
+        _ => format!("{n} examples are too few, or too much alike, to hold some of them out"),
+    }
 }
 
 #[cfg(test)]

@@ -38,6 +38,7 @@ mod second_moments;
 
 pub use calibrate::Calibration;
 pub(crate) use calibrate::platt;
+pub(crate) use crossfit::too_few;
 pub use crossfit::{Folds, out_of_fold};
 pub(crate) use decode::Decoder;
 pub use descent::DescentParams;

@@ -163,3 +163,27 @@ fn sparse_rows_are_weighed_the_same_way() {
     let loose = SparseTransform { l2: false, ..transform };
     assert!(loose.apply(large.view()).unwrap_err().to_string().contains("feature 3 of row 0"));
 }
+
+#[test]
+fn words_of_a_language_are_dropped_folded_and_stemmed() {
+    let params = FeaturizerParams {
+        fold: true,
+        stop_words: stop_words("fr").unwrap(),
+        stem: Some("fr".parse().unwrap()),
+        ..FeaturizerParams::default()
+    };
+    assert_eq!(names_of("Les chevaux étaient là, même élevés", &params), names_of("chevaux eleves", &params));
+    let english = FeaturizerParams { stem: Some("en".parse().unwrap()), ..FeaturizerParams::default() };
+    assert_eq!(names_of("connections connected THE", &english), ["connect", "connect", "the"]);
+    assert_eq!(
+        names_of("Ångström naïve", &FeaturizerParams { fold: true, ..FeaturizerParams::default() }),
+        ["angstrom", "naive"]
+    );
+    let back: FeaturizerParams = serde_json::from_str(&serde_json::to_string(&params).unwrap()).unwrap();
+    assert_eq!(back, params);
+    // As before, so that older programs read models that need none of it.
+    assert!(!serde_json::to_string(&FeaturizerParams::default()).unwrap().contains("stem"));
+    let unsorted = FeaturizerParams { stop_words: vec!["b".into(), "a".into()], ..FeaturizerParams::default() };
+    assert!(unsorted.check().unwrap_err().to_string().starts_with("stop_words: "));
+    assert!("xx".parse::<Language>().unwrap_err().to_string().contains("is not one of the languages ar, da"));
+}

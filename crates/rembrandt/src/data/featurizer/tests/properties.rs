@@ -23,8 +23,13 @@ fn params() -> impl Strategy<Value = FeaturizerParams> {
     let weighting = prop::sample::select(vec![Weighting::TfIdf, Weighting::Tf, Weighting::Binary]);
     let hashing = prop::option::of((1u32..12, any::<bool>()).prop_map(|(bits, signed)| Hashing { bits, signed }));
     let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
-    (range(), prop::option::of(range()), flags, weighting, hashing, 0usize..4, 1u64..3).prop_map(
-        |(words, characters, flags, weighting, hashing, min_length, min_df)| FeaturizerParams {
+    let stem = prop::sample::select(vec!["en", "fr", "tr", "el", "ar", "ta"]).prop_map(|code| code.parse().unwrap());
+    let language = (any::<bool>(), prop::option::of(stem), any::<bool>());
+    (range(), prop::option::of(range()), flags, weighting, hashing, 0usize..4, 1u64..3, language).prop_map(
+        |(words, characters, flags, weighting, hashing, min_length, min_df, (fold, stem, stopped))| FeaturizerParams {
+            fold,
+            stem,
+            stop_words: if stopped { stop_words("fr").unwrap() } else { Vec::new() },
             words: Some(words),
             characters,
             min_length,

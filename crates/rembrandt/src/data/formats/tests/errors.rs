@@ -11,9 +11,11 @@ fn refused(text: &str, expected: &str) {
 
 #[test]
 fn counts_and_ids_beyond_the_header() {
-    refused("3 5 5\n0 0:1\n", "1: the header says n = 3 examples, but the file has 1");
-    refused("1 5 5\n0 0:1\n0 1:1\n", "1: the header says n = 1 examples, but the file has 2");
-    refused("1 5 5\n0 0:1\n\n0 1:1\n", "1: the header says n = 1 examples, but the file has 3");
+    let notes = read_text("3 5 5\n0 0:1\n").unwrap().1.notes;
+    assert_eq!(notes, ["the header says n = 3 examples, but the file has 1: was it cut short?"]);
+    assert_eq!(refusal("3 5 5\n"), "data.txt: the file has no examples");
+    refused("1 5 5\n0 0:1\n0 1:1\n", "1: the header says n = 1 example, but the file has 2");
+    refused("1 5 5\n0 0:1\n\n0 1:1\n", "1: the header says n = 1 example, but the file has 3");
     refused("2 5 5\n0 0:1\n0 5:1\n", "3: feature id 5 is beyond the header, which says d = 5");
     refused("2 5 5\n0 0:1\n0,7 1:1\n", "3: label id 7 is beyond the header, which says c = 5");
     refused("1 4294967296 5\n0 0:1\n", "1: the header says d = `4294967296`, which is more than 4294967295");

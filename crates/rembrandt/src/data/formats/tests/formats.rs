@@ -70,8 +70,8 @@ fn words_are_numbered_as_they_appear() {
     assert_eq!(
         summary.notes,
         [
-            "label ids are read as words, because `sports` is not a number",
-            "feature ids are read as words, because `football` is not a number"
+            "label ids are read as words, because `sports` in line 1 is not a number",
+            "feature ids are read as words, because `football` in line 1 is not a number"
         ]
     );
     assert_eq!(summary.shape, shape(2, 4, 2));
@@ -95,7 +95,7 @@ fn each_side_decides_for_itself() {
 fn words_with_a_header() {
     let (_, summary) = read_text("2 9 2\na x:1 y:2\nb y\n").unwrap();
     assert_eq!((summary.shape, summary.format), (shape(2, 2, 2), Format::Xmc));
-    assert_eq!(refusal("2 1 2\na x:1 y:2\nb y:1\n"), "data.txt:1: the header says d = 1 features, but the file has 2");
+    assert_eq!(refusal("2 1 2\na x:1 y:2\nb y:1\n"), "data.txt:1: the header says d = 1 feature, but the file has 2");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Reading records: what is written comes back, what is bad is named, and no bytes panic.
 
 mod properties;
+mod rules;
 mod vocabulary;
 
 use crate::Run;
@@ -98,7 +99,7 @@ fn quotes_hold_commas_newlines_and_quotes() {
     let message = refusal("text,labels\r\n\"a\r\nb\",x\r\n\r\n\"c\nd\",\"x,,y\"\n", &RecordOptions::default());
     assert_eq!(message, "file:5: empty label in `x,,y`; write labels with one `,` between them");
     let message = refusal("text,labels\n\nfine,\n\n\"never closed,x\nmore\n", &RecordOptions::default());
-    assert_eq!(message, "file:5: a quote is opened in this record and not closed before the end of the file");
+    assert_eq!(message, "file:5: a quote is opened in this line and not closed before the end of the file");
     let sizes = Sizes { block: 16, longest_line: 64 };
     let long = format!("text\n\"{}", "many lines\n".repeat(5000));
     let message = read_sized(long.as_bytes(), &RecordOptions::default(), sizes).unwrap_err().to_string();
@@ -164,8 +165,8 @@ fn bad_lines_are_named() {
     assert_eq!(refusal("{\"text\": 5}\n", &options), "file:1: `text` is a number, not a string");
     assert_eq!(refusal("{\"text\": \"a\", \"labels\": [[]]}\n", &options), "file:1: a label is a list, not a string");
     assert!(refusal(b"text\tlabels\na\tb\n\xff\tb\n", &options).starts_with("file:3: byte 0xff in the line"));
-    assert!(refusal(b"text,labels\na,b\n\xff,b\n", &options).starts_with("file:3: byte 0xff in the record"));
-    assert!(refusal("text,labels\na\0,b\n", &options).starts_with("file:2: the record contains a zero byte"));
+    assert!(refusal(b"text,labels\na,b\n\xff,b\n", &options).starts_with("file:3: byte 0xff in the line"));
+    assert!(refusal("text,labels\na\0,b\n", &options).starts_with("file:2: the line contains a zero byte"));
     assert_eq!(refusal("", &options), "file: the file is empty");
     assert_eq!(refusal("text\tlabels\n", &options), "file: the file has no records");
     let headless = RecordOptions { header: Some(false), ..options };

@@ -11,7 +11,7 @@ const FORMATS: [RecordFormat; 5] =
 fn any_record() -> impl Strategy<Value = Record> {
     let weight = prop_oneof![Just(1.0f32), 0.0f32..9.0];
     // A text without line ends or tabs can be written in every format.
-    ("[^\\x00-\\x1f\\x7f]{0,20}", prop::collection::btree_set("[a-zé\" ]{0,3}[a-zé\"]", 0..4), weight).prop_map(
+    ("[^\\x00-\\x1f\\x7f]{0,20}", prop::collection::btree_set("[a-zé][a-zé\" ]{0,2}[a-zé\"]", 0..4), weight).prop_map(
         |(text, labels, weight)| {
             let labels: std::collections::BTreeSet<String> = labels.iter().map(|l| l.trim().to_owned()).collect();
             Record { text, labels: labels.into_iter().collect(), weight }
