@@ -105,7 +105,7 @@ fn columns_and_separators_are_options() {
         desk.run_with_input(&line, records.iter().map(|(text, _)| format!("{text}\n")).collect::<String>().into())
             .stdout
     });
-    assert!(a.starts_with("milk\t0.9") && a == b, "{a}");
+    assert!(records[0].1.contains(&a.split('\t').next().unwrap()) && a == b, "{a}");
     let scores = desk.json(&format!("eval b.model b.tsv {columns} --json"));
     assert!(scores["p@1"].as_f64() > Some(0.9), "{scores}");
 }

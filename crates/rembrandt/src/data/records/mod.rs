@@ -122,6 +122,7 @@ pub struct RecordOptions {
     /// The column of the labels. Absent: the one called `labels`, if there is one.
     pub labels: Option<Selector>,
     /// The column of what each record is called. Absent: records have no ids.
+    #[serde(skip)]
     pub id: Option<Selector>,
     /// The column of the weights. Absent: all weights are 1.
     pub weight: Option<Selector>,
@@ -197,7 +198,7 @@ impl RecordOptions {
             _ => {}
         }
         if self.format == RecordFormat::Lines {
-            return if self.remembered { Ok(()) } else { self.check_lines() };
+            return if self.remembered && self.id.is_none() { Ok(()) } else { self.check_lines() };
         }
         for (what, selector) in self.columns() {
             match selector {
