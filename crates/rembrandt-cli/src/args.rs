@@ -55,13 +55,8 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// The arguments as typed; a mistake ends the program with a sentence.
-    pub fn read() -> Arguments {
-        Arguments::of(std::env::args_os().collect()).unwrap_or_else(|e| e.exit())
-    }
-
     /// The arguments of a command line, the name of the program first.
-    fn of(line: Vec<OsString>) -> Result<Arguments, clap::Error> {
+    pub fn of(line: Vec<OsString>) -> Result<Arguments, clap::Error> {
         let words: Vec<String> = line.iter().map(|word| word.to_string_lossy().into_owned()).collect();
         let definition = help::tailored(Arguments::command(), &words);
         let matches = definition.clone().try_get_matches_from(line)?;

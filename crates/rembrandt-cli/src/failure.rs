@@ -2,22 +2,21 @@
 
 use std::io::{self, ErrorKind, Write};
 use std::panic::PanicHookInfo;
-use std::process::ExitCode;
 
 use rembrandt::Error;
 
 use crate::output::visible;
 
 /// Bad input, parameters or usage: the user can do something about it. The same code that clap uses.
-const REFUSED: u8 = 2;
+pub const REFUSED: u8 = 2;
 /// A surprise, such as a full disk.
 const SURPRISED: u8 = 1;
 
 /// Prints the error and gives the exit code.
-pub fn report(error: &anyhow::Error) -> ExitCode {
+pub fn report(error: &anyhow::Error) -> u8 {
     // Whoever reads our output may stop reading: that is no failure.
     if error.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == ErrorKind::BrokenPipe) {
-        return ExitCode::SUCCESS;
+        return 0;
     }
     let (message, code) = match error.downcast_ref::<Error>() {
         Some(Error::Parameter { name, reason }) => (format!("{}: {reason}", flag(name)), REFUSED),
@@ -27,7 +26,7 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
         None => (format!("{error:#}"), SURPRISED),
     };
     say(&format!("error: {}", message.lines().collect::<Vec<_>>().join(" ")));
-    ExitCode::from(code)
+    code
 }
 
 /// Writes a line to standard error; if even that is closed there is nobody left to tell.

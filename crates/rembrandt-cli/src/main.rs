@@ -1,23 +1,12 @@
 //! The `rembrandt` command line: label embeddings for classification with very many labels.
 
-mod args;
-mod commands;
-mod failure;
-mod memory;
-mod output;
-mod progress;
-mod resume;
-mod signals;
-mod source;
-
 use std::process::ExitCode;
 
+use rembrandt_cli::Invocation;
+
 fn main() -> ExitCode {
-    signals::clean_up_when_ended();
-    std::panic::set_hook(Box::new(failure::report_panic));
-    let arguments = args::Arguments::read();
-    match commands::run(arguments) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(e) => failure::report(&e),
-    }
+    // Where a system cannot tell, the name will do.
+    let program = std::env::current_exe().unwrap_or_else(|_| "rembrandt".into());
+    let words = std::env::args_os().skip(1).collect();
+    ExitCode::from(rembrandt_cli::run(&Invocation { words, command: vec![program.clone().into()], program }))
 }

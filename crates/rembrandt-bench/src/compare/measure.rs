@@ -91,7 +91,9 @@ impl Bench<'_> {
 
     /// This program with a command, its result to be JSON.
     fn program(&self, command: &str) -> Command {
-        let mut program = Command::new(&self.plan.of.program);
+        let (name, first) = self.plan.of.command.split_first().expect("a command has a name");
+        let mut program = Command::new(name);
+        program.args(first);
         if let Some(threads) = self.plan.of.threads {
             program.args(["--threads", &threads.to_string()]);
         }

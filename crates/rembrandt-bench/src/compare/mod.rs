@@ -11,6 +11,7 @@ mod report;
 mod row;
 mod store;
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -70,6 +71,8 @@ pub struct Comparison {
     pub threads: Option<u16>,
     /// The program that trains and tests: the `rembrandt` command line.
     pub program: PathBuf,
+    /// How a process of it is started: its name and what comes before a command.
+    pub command: Vec<OsString>,
     /// Its options as typed, to be repeated by others.
     pub words: Vec<String>,
 }

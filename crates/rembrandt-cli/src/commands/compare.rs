@@ -7,15 +7,16 @@ use rembrandt::data::Dataset;
 use rembrandt_bench::compare::Comparison;
 use rembrandt_bench::text;
 
+use crate::Invocation;
 use crate::args::CompareArgs;
 use crate::output::{print, print_json};
 use crate::progress::Display;
 use crate::source;
 
-pub fn run(args: &CompareArgs, threads: Option<u16>) -> anyhow::Result<()> {
+pub fn run(args: &CompareArgs, threads: Option<u16>, invocation: &Invocation) -> anyhow::Result<()> {
     refuse_options(args)?;
     let mut display = Display::new(args.quiet);
-    let comparison = comparison(args, threads, &display)?;
+    let comparison = comparison(args, threads, invocation, &display)?;
     if let Some(report) = &args.report {
         check_report(report, args)?;
     }
@@ -34,7 +35,12 @@ pub fn run(args: &CompareArgs, threads: Option<u16>) -> anyhow::Result<()> {
     Ok(compared.check()?)
 }
 
-fn comparison(args: &CompareArgs, threads: Option<u16>, display: &Display) -> rembrandt::Result<Comparison> {
+fn comparison(
+    args: &CompareArgs,
+    threads: Option<u16>,
+    invocation: &Invocation,
+    display: &Display,
+) -> rembrandt::Result<Comparison> {
     let beside = [&args.train, &args.test].into_iter().flat_map(|path| source::side_files(path));
     let text = source::is_text(&args.train, &args.data(), display)?;
     let read = args.read.typed();
@@ -60,8 +66,9 @@ fn comparison(args: &CompareArgs, threads: Option<u16>, display: &Display) -> re
         train_options: flags.chain(formats.clone()).chain(args.columns.typed()).collect(),
         eval_options: formats.chain(args.columns.typed()).collect(),
         threads,
-        program: std::env::current_exe().map_err(Error::io("the program itself"))?,
-        words: std::env::args().skip(1).collect(),
+        program: invocation.program.clone(),
+        command: invocation.command.clone(),
+        words: invocation.words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
     };
     comparison.check()?;
     Ok(comparison)

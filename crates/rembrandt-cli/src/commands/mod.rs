@@ -16,6 +16,7 @@ mod shell;
 mod stream;
 mod train;
 
+use crate::Invocation;
 use crate::args::{Arguments, BenchCommand, Command};
 
 /// Threads that there are at most.
@@ -24,7 +25,7 @@ fn most_threads() -> usize {
 }
 
 /// Runs what was asked for.
-pub fn run(arguments: Arguments) -> anyhow::Result<()> {
+pub fn run(arguments: &Arguments, invocation: &Invocation) -> anyhow::Result<()> {
     if arguments.end_with_stdin {
         std::thread::spawn(|| {
             // Whatever ends it, nobody waits for the result any more.
@@ -45,7 +46,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::Convert(args) => convert::run(args),
         Command::Inspect(args) => inspect::run(args),
         Command::Neighbors(args) => neighbors::run(args),
-        Command::Compare(args) => compare::run(args, arguments.threads),
+        Command::Compare(args) => compare::run(args, arguments.threads, invocation),
         Command::Generate(args) => generate::run(args),
         Command::Bench(BenchCommand::Solvers(args)) => bench::solvers(args),
         Command::Bench(BenchCommand::Scaling(args)) => bench::scaling(args),

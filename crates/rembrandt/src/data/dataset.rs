@@ -99,6 +99,23 @@ impl Dataset {
         d: usize,
         c: usize,
     ) -> Result<Dataset> {
+        Dataset::check_csr((x, y, weights), d, c)?;
+        let (mut builder, mut blocks) = (ChunkBuilder::with_rows(max_rows), Vec::new());
+        let mut keep = |block| {
+            blocks.push(block);
+            Ok::<(), Error>(())
+        };
+        builder.push_csr(x, y, weights, &mut keep)?;
+        builder.finish(&mut keep)?;
+        Ok(Dataset::from_blocks(Shape { n: x.rows(), d, c }, blocks, Names::default()))
+    }
+
+    /// Refuses matrices that do not make examples.
+    pub(super) fn check_csr(
+        (x, y, weights): (CsrRef<'_>, CsrRef<'_>, Option<&[f32]>),
+        d: usize,
+        c: usize,
+    ) -> Result<()> {
         for (matrix, width, name) in [(x, d, "features"), (y, c, "labels")] {
             matrix.check(width).map_err(|reason| Error::Data(format!("the matrix of the {name} {reason}")))?;
         }
@@ -109,14 +126,7 @@ impl Dataset {
         if weights.is_some_and(|w| w.iter().any(|w| !w.is_finite() || *w < 0.0)) {
             return Err(Error::Data("weights of examples must be finite and not negative".into()));
         }
-        let (mut builder, mut blocks) = (ChunkBuilder::with_rows(max_rows), Vec::new());
-        let mut keep = |block| {
-            blocks.push(block);
-            Ok::<(), Error>(())
-        };
-        builder.push_csr(x, y, weights, &mut keep)?;
-        builder.finish(&mut keep)?;
-        Ok(Dataset::from_blocks(Shape { n, d, c }, blocks, Names::default()))
+        Ok(())
     }
 
     /// The same data with names for labels, features or both, which models keep and predictions show. Ids remain numbers.

@@ -5,6 +5,7 @@
 //! | `formats`, `records`, `texts` | readers: sparse features, texts with labels, and data sets made of texts |
 //! | `featurizer` | texts to features |
 //! | `rows`, `chunk`, `transpose`, `cache`, `dataset` | from rows to chunks, in memory or in a cache file |
+//! | `distinct` | the same from a weighted set of examples, in which order and repetition mean nothing |
 //! | `view`, `row_scale`, `bias_center`, `active_labels` | the same data seen otherwise, without a copy |
 //! | `products`, `label_feature_product`, `examples` | AᵀWB·z and the moments of the columns |
 //! | `vocabulary`, `word_table`, `token`, `names`, `input` | words and their numbers, and reading for a model that has them |
@@ -15,6 +16,7 @@ pub(crate) mod bias_center;
 mod cache;
 mod chunk;
 mod dataset;
+mod distinct;
 mod examples;
 pub mod featurizer;
 pub mod formats;

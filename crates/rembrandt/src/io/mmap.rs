@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
-use memmap2::{Mmap, MmapOptions};
+use memmap2::{Mmap, MmapMut, MmapOptions};
 
 use crate::{Error, Result};
 
@@ -31,6 +31,13 @@ pub(crate) fn map_whole(path: &Path) -> Result<Mmap> {
     let file = File::open(path).map_err(Error::io(path))?;
     let len = usize::try_from(metadata.len()).map_err(|_| Error::file(path, "is too large for this machine"))?;
     map(&file, 0, len).map_err(Error::io(path))
+}
+
+/// Bytes from elsewhere as if they were a file.
+pub(crate) fn copied(bytes: &[u8]) -> io::Result<Mmap> {
+    let mut map = MmapMut::map_anon(bytes.len())?;
+    map.copy_from_slice(bytes);
+    map.make_read_only()
 }
 
 #[cfg(test)]

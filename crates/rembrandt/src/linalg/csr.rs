@@ -110,8 +110,7 @@ impl Csr {
     /// ascending within a row and below `cols` (SciPy's `sum_duplicates` sorts and merges them); or if there are more or
     /// fewer values than entries, or some that are not finite.
     pub fn from_parts(indptr: Vec<u32>, indices: Vec<u32>, values: Option<Vec<f32>>, cols: usize) -> Result<Csr> {
-        let matrix = CsrRef { ptr: &indptr, ids: &indices, values: values.as_deref() };
-        matrix.check(cols).map_err(|reason| Error::Data(format!("a sparse matrix {reason}")))?;
+        CsrRef::from_parts(&indptr, &indices, values.as_deref(), cols)?;
         Ok(Csr { ptr: indptr, ids: indices, values })
     }
 
@@ -173,6 +172,16 @@ impl<'a> From<&'a Csr> for CsrRef<'a> {
 }
 
 impl<'a> CsrRef<'a> {
+    /// A view of arrays that belong to someone else, checked as by [`Csr::from_parts`].
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn from_parts(ptr: &'a [u32], ids: &'a [u32], values: Option<&'a [f32]>, cols: usize) -> Result<CsrRef<'a>> {
+        let matrix = CsrRef { ptr, ids, values };
+        matrix.check(cols).map_err(|reason| Error::Data(format!("a sparse matrix {reason}")))?;
+        Ok(matrix)
+    }
+
     /// Some of the rows. The entries of the others stay behind them, so that `ids` are not those of these rows alone.
     ///
     /// # Panics
@@ -229,7 +238,7 @@ impl<'a> CsrRef<'a> {
     }
 
     /// The entries of row `i` as (column, value).
-    pub fn entries(&self, i: usize) -> impl Iterator<Item = (usize, f32)> + 'a {
+    pub fn entries(&self, i: usize) -> impl Iterator<Item = (usize, f32)> + use<'a> {
         let (ids, values) = self.row(i);
         ids.iter().enumerate().map(move |(j, id)| (*id as usize, values.map_or(1.0, |v| v[j])))
     }

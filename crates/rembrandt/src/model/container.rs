@@ -9,7 +9,7 @@
 //! changed name must not pass for a tensor that was never there.
 
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{self, Write};
 use std::ops::Range;
 use std::path::Path;
 
@@ -65,8 +65,32 @@ pub(super) fn write(
     format: &FileKind,
     version: u32,
     tensors: &[Tensor<'_>],
-    mut metadata: BTreeMap<String, String>,
+    metadata: BTreeMap<String, String>,
 ) -> Result<()> {
+    let header = header(format, version, tensors, metadata);
+    atomic_file::write(path, |out| write_to(out, &header, tensors))
+}
+
+/// The bytes that [`write`] writes.
+pub(super) fn to_bytes(
+    format: &FileKind,
+    version: u32,
+    tensors: &[Tensor<'_>],
+    metadata: BTreeMap<String, String>,
+) -> Vec<u8> {
+    let header = header(format, version, tensors, metadata);
+    let mut bytes = Vec::with_capacity(8 + header.len() + tensors.iter().map(|t| t.bytes.len()).sum::<usize>());
+    write_to(&mut bytes, &header, tensors).expect("memory takes all bytes");
+    bytes
+}
+
+fn write_to(out: &mut impl Write, header: &[u8], tensors: &[Tensor<'_>]) -> io::Result<()> {
+    out.write_all(&(header.len() as u64).to_le_bytes())?;
+    out.write_all(header)?;
+    tensors.iter().try_for_each(|t| out.write_all(t.bytes))
+}
+
+fn header(format: &FileKind, version: u32, tensors: &[Tensor<'_>], mut metadata: BTreeMap<String, String>) -> Vec<u8> {
     metadata.insert("format".into(), format.name.into());
     metadata.insert("format_version".into(), version.to_string());
     if format.blocks {
@@ -92,11 +116,7 @@ pub(super) fn write(
     }
     let mut header = json_text(&header).into_bytes();
     header.resize(header.len().next_multiple_of(8), b' ');
-    atomic_file::write(path, |out| {
-        out.write_all(&(header.len() as u64).to_le_bytes())?;
-        out.write_all(&header)?;
-        tensors.iter().try_for_each(|t| out.write_all(t.bytes))
-    })
+    header
 }
 
 /// JSON of plain data, whose keys are strings: it cannot fail.

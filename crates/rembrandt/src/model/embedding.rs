@@ -26,7 +26,10 @@ use super::container::{self, Container, FileKind, HEADER_LIMIT, Tensor, damaged}
 use super::names;
 use crate::data::RowScale;
 use crate::io::mmap;
-use crate::{Embedding, Rembrandt, Result};
+use crate::linalg::csr::CsrRef;
+use crate::linalg::kernels;
+use crate::score::head::add_intercept;
+use crate::{Embedding, Error, Matrix, Rembrandt, Result};
 
 /// Files say the oldest version that knows all that is in them.
 const FORMAT: FileKind =
@@ -57,6 +60,26 @@ impl EmbeddingFile {
     }
 
     fn save_with(&self, path: &Path, header_limit: usize) -> Result<()> {
+        self.written(header_limit, |version, tensors, metadata| {
+            container::write(path, &FORMAT, version, tensors, metadata)
+        })?
+    }
+
+    /// The bytes of the file that [`save`](EmbeddingFile::save) writes.
+    ///
+    /// # Errors
+    /// If a name has more than one line.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        self.written(HEADER_LIMIT, |version, tensors, metadata| {
+            container::to_bytes(&FORMAT, version, tensors, metadata)
+        })
+    }
+
+    fn written<T>(
+        &self,
+        header_limit: usize,
+        write: impl FnOnce(u32, &[Tensor<'_>], BTreeMap<String, String>) -> T,
+    ) -> Result<T> {
         let e = &self.embedding;
         let (c, d, k) = (e.labels.rows(), e.projection.rows(), e.labels.cols());
         assert_eq!((e.projection.cols(), e.intercept.len(), e.spectrum.len()), (k, k, k), "dimensions differ");
@@ -92,14 +115,22 @@ impl EmbeddingFile {
             tensor("projection", "F32", vec![d, k], bytemuck::cast_slice(e.projection.as_slice())),
         ];
         tensors.extend(lines.iter().map(|(key, text)| tensor(key, "U8", vec![text.len()], text.as_bytes())));
-        container::write(path, &FORMAT, if scaled { 2 } else { 1 }, &tensors, metadata)
+        Ok(write(if scaled { 2 } else { 1 }, &tensors, metadata))
     }
 
     /// Reads the file and checks all of it.
     pub fn open(path: impl AsRef<Path>) -> Result<EmbeddingFile> {
         let path = path.as_ref();
-        let bytes = mmap::map_whole(path)?;
-        let file = Container::open(path, &bytes, &FORMAT)?;
+        EmbeddingFile::read(path, &mmap::map_whole(path)?)
+    }
+
+    /// The same from the bytes of a file.
+    pub fn from_bytes(bytes: &[u8]) -> Result<EmbeddingFile> {
+        EmbeddingFile::read(Path::new("the bytes"), bytes)
+    }
+
+    fn read(path: &Path, bytes: &[u8]) -> Result<EmbeddingFile> {
+        let file = Container::open(path, bytes, &FORMAT)?;
         let labels = file.matrix("labels")?;
         let (c, k) = (labels.rows(), labels.cols());
         let projection = file.matrix("projection")?;
@@ -132,6 +163,22 @@ impl EmbeddingFile {
     pub fn is_embedding(path: impl AsRef<Path>) -> bool {
         let path = path.as_ref();
         mmap::map_whole(path).is_ok_and(|bytes| container::begins(path, &bytes, &FORMAT))
+    }
+
+    /// Where examples land among the labels: h of each row of features.
+    ///
+    /// # Errors
+    /// If a row has a feature that the embedding does not know, or cannot be divided as those of training were.
+    pub fn transform(&self, x: CsrRef<'_>) -> Result<Matrix> {
+        let Embedding { projection, intercept, .. } = &self.embedding;
+        let d = projection.rows();
+        if let Some(id) = x.columns().iter().find(|id| **id as usize >= d) {
+            return Err(Error::parameter("x", format!("has the feature {id}, but there are only {d}")));
+        }
+        let mut h = Matrix::zeros(x.rows(), projection.cols());
+        kernels::gather(x, Some(&self.row_scale.factors(x)?), projection.view(), h.view_mut());
+        add_intercept(&mut h, intercept);
+        Ok(h)
     }
 
     /// The name of a label or, without names, its id.

@@ -1,6 +1,7 @@
 //! How good a model is on labelled examples.
 
 use std::fmt;
+use std::ops::Range;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Batch, InputOptions, Model, ModelNames, PredictOptions, Predictions, Predictor, Threshold};
 use crate::data::{Dataset, Examples};
-use crate::linalg::csr::CsrRef;
+use crate::linalg::csr::{Csr, CsrRef};
 use crate::metrics::{
     Band, Bootstrap, Confusion, Difference, Evaluator, Example, Intervals, LEVEL, LabelScores, Propensity, RANKS,
     ReliabilityBin, Scores, Settings,
@@ -262,11 +263,36 @@ impl Model {
     pub fn evaluate_with(&self, data: &Dataset, options: &EvaluationOptions) -> Result<Evaluation> {
         self.check_numbering(data)?;
         let (x, y) = (data.features()?, data.labels()?);
+        self.evaluate_batches((data.shape().n, y.view()), options, |rows| self.prepare(x.view().range(rows)))
+    }
+
+    /// The same for texts with the labels of each.
+    ///
+    /// # Errors
+    /// If the model was not trained on texts, there is not a row of labels for each text, no example has a label, or an
+    /// option is out of range.
+    pub fn evaluate_texts<T: AsRef<str> + Sync>(
+        &self,
+        texts: &[T],
+        labels: CsrRef<'_>,
+        options: &EvaluationOptions,
+    ) -> Result<Evaluation> {
+        if texts.len() != labels.rows() {
+            return Err(Error::Data(format!("{} rows of labels for {} texts", labels.rows(), texts.len())));
+        }
+        self.evaluate_batches((texts.len(), labels), options, |rows| self.prepare_texts(&texts[rows]))
+    }
+
+    fn evaluate_batches(
+        &self,
+        (n, y): (usize, CsrRef<'_>),
+        options: &EvaluationOptions,
+        prepare: impl Fn(Range<usize>) -> Result<Csr>,
+    ) -> Result<Evaluation> {
         let mut running = RunningEvaluation::new(self, options)?;
-        for first in (0..data.shape().n).step_by(BATCH) {
-            let rows = first..data.shape().n.min(first + BATCH);
-            let x = self.prepare(x.view().range(rows.clone()))?;
-            running.add(x.view(), y.view().range(rows), first as u64)?;
+        for first in (0..n).step_by(BATCH) {
+            let rows = first..n.min(first + BATCH);
+            running.add(prepare(rows.clone())?.view(), y.range(rows), first as u64)?;
         }
         running.finish()
     }

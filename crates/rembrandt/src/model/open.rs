@@ -36,7 +36,19 @@ impl Model {
     /// If the file cannot be read, is not a model, is damaged, or comes from a newer version.
     pub fn open(path: impl AsRef<Path>) -> Result<Model> {
         let path = path.as_ref();
-        let map = Arc::new(mmap::map_whole(path)?);
+        Model::mapped(path, Arc::new(mmap::map_whole(path)?))
+    }
+
+    /// A model from the bytes of its file, which are copied and checked.
+    ///
+    /// # Errors
+    /// If they are not those of a model, are damaged, or come from a newer version.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Model> {
+        let path = Path::new("the bytes");
+        Model::mapped(path, Arc::new(mmap::copied(bytes).map_err(Error::io(path))?))
+    }
+
+    fn mapped(path: &Path, map: Arc<Mmap>) -> Result<Model> {
         let container = Container::open(path, &map, &FORMAT)?;
         let file = ModelFile { container: &container, map: &map };
         let contents = file.contents()?;

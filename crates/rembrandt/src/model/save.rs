@@ -21,6 +21,15 @@ impl Model {
     /// # Errors
     /// If the file cannot be written.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        self.written(|version, tensors, metadata| container::write(path.as_ref(), &FORMAT, version, tensors, metadata))
+    }
+
+    /// The bytes of the file that [`save`](Model::save) writes, for those who keep models elsewhere.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        self.written(|version, tensors, metadata| container::to_bytes(&FORMAT, version, tensors, metadata))
+    }
+
+    fn written<T>(&self, write: impl FnOnce(u32, &[Tensor<'_>], BTreeMap<String, String>) -> T) -> T {
         let contents = self.contents();
         let description = Description::of(contents);
         let metadata = BTreeMap::from([
@@ -29,7 +38,7 @@ impl Model {
             ("report".to_owned(), container::json_text(&contents.report)),
         ]);
         let trees = contents.trees.as_ref().map_or_else(Vec::new, |trees| trees.arrays());
-        container::write(path.as_ref(), &FORMAT, description.version(), &tensors(contents, &trees), metadata)
+        write(description.version(), &tensors(contents, &trees), metadata)
     }
 }
 

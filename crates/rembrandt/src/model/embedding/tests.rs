@@ -45,6 +45,31 @@ fn with_names() -> EmbeddingFile {
     }
 }
 
+#[test]
+fn bytes_are_those_of_the_file() {
+    let (dir, file) = (tempfile::tempdir().unwrap(), with_names());
+    let path = dir.path().join("a");
+    file.save(&path).unwrap();
+    let bytes = file.to_bytes().unwrap();
+    assert_eq!(bytes, std::fs::read(&path).unwrap());
+    assert_same(&EmbeddingFile::from_bytes(&bytes).unwrap(), &file);
+    assert!(EmbeddingFile::from_bytes(&bytes[..bytes.len() - 1]).is_err());
+}
+
+#[test]
+fn examples_land_where_the_projection_sends_them() {
+    let x = CsrRef { ptr: &[0, 2, 2], ids: &[1, 3], values: Some(&[3.0, 4.0]) };
+    let plain = sample();
+    let h = |j: usize| 3.0 * plain.embedding.projection.row(1)[j] + 4.0 * plain.embedding.projection.row(3)[j];
+    let found = plain.transform(x).unwrap();
+    assert!((0..2).all(|j| (found.row(0)[j] - h(j) - plain.embedding.intercept[j]).abs() < 1e-5));
+    assert_eq!(found.row(1), plain.embedding.intercept);
+    let divided = EmbeddingFile { row_scale: RowScale::Length, ..sample() }.transform(x).unwrap();
+    assert!((divided.row(0)[0] - h(0) / 5.0).abs() < 1e-5);
+    let unknown = CsrRef { ids: &[1, 4], ..x };
+    assert_eq!(plain.transform(unknown).unwrap_err().to_string(), "x: has the feature 4, but there are only 4");
+}
+
 fn assert_same(a: &EmbeddingFile, b: &EmbeddingFile) {
     assert_eq!(a.embedding.labels, b.embedding.labels);
     assert_eq!(a.embedding.projection, b.embedding.projection);

@@ -64,6 +64,10 @@ fn what_is_saved_is_opened_and_always_the_same_bytes() {
             assert_eq!(std::fs::read(&a.path).unwrap(), std::fs::read(&b.path).unwrap());
             assert!(Model::is_model(&a.path) && !EmbeddingFile::is_embedding(&a.path));
             let model = a.open();
+            let bytes = model.to_bytes();
+            assert_eq!(bytes, std::fs::read(&a.path).unwrap());
+            assert_eq!(predictions(&Model::from_bytes(&bytes).unwrap()), predictions(&model));
+            assert!(Model::from_bytes(&bytes[1..]).is_err() && Model::from_bytes(&[]).is_err());
             let shape = model.shape();
             assert_eq!((shape.d, shape.c, shape.k), (parts.projection.rows(), 12, 5));
             assert_eq!((model.intercept(), model.spectrum()), (&parts.intercept[..], &parts.spectrum[..]));
