@@ -43,7 +43,7 @@ pub fn write_labels(path: &Path, evaluation: &Evaluation) -> Result<()> {
     text::write(path, &lines)
 }
 
-/// What the columns tell of a label.
+/// The columns of a label, told.
 fn row(evaluation: &Evaluation, label: &LabelScores) -> [Value; 8] {
     [
         json!(evaluation.label_name(label.label)),
@@ -87,7 +87,7 @@ fn difference(d: &Difference) -> [String; 6] {
 
 /// An evaluation with what a page says of it.
 pub struct Page<'a> {
-    /// What was evaluated.
+    /// The model or file that was evaluated.
     pub model: &'a Path,
     /// On which examples.
     pub test: &'a Path,

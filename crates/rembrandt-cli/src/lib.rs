@@ -15,9 +15,9 @@ use std::path::PathBuf;
 
 /// How the command line was called.
 pub struct Invocation {
-    /// What was typed, without the name of the program.
+    /// The words that were typed, without the name of the program.
     pub words: Vec<OsString>,
-    /// What starts the command line again in a process of its own: a program, and words that come first.
+    /// The program, and words that come first, to start the command line again in a process of its own.
     pub command: Vec<OsString>,
     /// The file that holds the code: another version of it is another program.
     pub program: PathBuf,

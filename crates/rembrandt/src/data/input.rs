@@ -29,7 +29,7 @@ pub enum Input<'a> {
     Texts {
         /// The text of each example.
         texts: &'a [&'a str],
-        /// What each record is called; absent where they have no ids.
+        /// The id of each record; absent where they have none.
         ids: Option<&'a [&'a str]>,
         /// Labels of each example; none if the file has none.
         labels: CsrRef<'a>,

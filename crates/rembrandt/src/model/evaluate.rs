@@ -91,7 +91,7 @@ pub struct Evaluation {
     pub(super) about: LabelFacts,
 }
 
-/// What is known of labels besides how well they are predicted.
+/// Facts about labels besides how well they are predicted.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LabelFacts {
     /// Training examples of each; empty where they are not known.

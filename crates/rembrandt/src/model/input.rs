@@ -51,7 +51,7 @@ impl Batch<'_> {
         self.input.labels()
     }
 
-    /// What example `i` is called, where a column of ids was chosen.
+    /// The id of example `i`, where a column of ids was chosen.
     ///
     /// # Panics
     /// If there is no such example.

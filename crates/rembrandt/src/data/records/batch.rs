@@ -69,7 +69,7 @@ impl Records {
         self.ids.push(id);
     }
 
-    /// What each record is called; absent where they have no ids.
+    /// The id of each record; absent where they have none.
     pub fn ids(&self) -> Option<Vec<&str>> {
         (self.ids.ends.len() == self.len()).then(|| (0..self.len()).map(|i| self.ids.at(i)).collect())
     }

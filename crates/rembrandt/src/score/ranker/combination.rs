@@ -264,7 +264,7 @@ struct Problem<const W: usize> {
     rows: Vec<(Vec<Example>, f64)>,
     loss: Loss,
     bends: [[f64; BENDS]; VIEWS],
-    /// What a term is multiplied by: the same for all of a view.
+    /// The factor of each term: the same for all of a view.
     scales: [f64; W],
     /// The weights that those of scaled terms are held to.
     usual: [f64; W],
@@ -506,7 +506,7 @@ mod tests {
     #[test]
     fn a_bend_is_found() {
         let number = |i: usize| ((i * 7919 + 13) % 1009) as f32 / 1009.0;
-        // What is right depends on the view above its median alone.
+        // The truth depends on the view above its median alone.
         let row = |i: usize| {
             let x = 2.0 * number(i);
             let p = 1.0 / (1.0 + (2.0 - 6.0 * (x - 1.0).max(0.0)).exp());
