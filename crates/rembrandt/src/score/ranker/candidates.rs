@@ -250,6 +250,7 @@ mod tests {
             let mut best: Vec<u32> = scores.into_iter().take(5).map(|(label, _)| label).collect();
             best.sort_unstable();
             assert_eq!(some.iter().map(|c| c.label).collect::<Vec<_>>(), best);
+            assert!(some.iter().all(|c| c.tier == Tier::Likely), "fewer than the likely ones are left");
         }
         for (i, found) in found.iter().enumerate() {
             let words: Vec<(u32, f32)> = (0..c as u32)

@@ -310,3 +310,18 @@ fn without_votes(mut all: Vec<Vec<Candidate>>) -> Vec<Vec<Candidate>> {
     }
     all
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of any example and of any label about one candidate in [`SAMPLED`], however numbers follow each other.
+    #[test]
+    fn the_sample_of_unlikely_candidates_is_even() {
+        let near = |count: usize| (count as f64 * SAMPLED as f64 / 10_000.0 - 1.0).abs() < 0.1;
+        for fixed in [0, 1, 77, 1_000_000] {
+            assert!(near((0..10_000).filter(|label| sampled(fixed, *label)).count()), "example {fixed}");
+            assert!(near((0..10_000).filter(|example| sampled(*example, fixed as u32)).count()), "label {fixed}");
+        }
+    }
+}

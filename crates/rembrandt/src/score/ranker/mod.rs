@@ -7,14 +7,14 @@
 //!
 //! ```text
 //! proposed(x)     the best labels by x·T, by x·m and, where a scan of all labels is cheap, by E·h(x)
-//! candidates(x)   the best of these by a first polynomial, without the scorers, and the best by votes
-//! log-odds(l)  =  a polynomial of degree two in  wₗ·x′,  ln (x·T)ₗ,  eₗ·h(x),  x·mₗ,  ln (1 + nₗ),  votes of similar examples
+//! candidates(x)   the best of these by a first combination, without the scorers, and the best by votes
+//! log-odds(l)  =  Σ f(view), over  wₗ·x′,  ln (x·T)ₗ,  eₗ·h(x),  x·mₗ,  ln (1 + nₗ),  votes of similar examples
 //! ```
 //!
 //! Rows x have length 1, and so have x′, whose values are damped: |x|^¾, so that a word that is said often does not drown
 //! the others. T is the association table, T[f, l] the share of the weight of a feature f that lies in examples of the
 //! label l; wₗ is trained on the examples of l against those that propose it without having it; mₗ are the words of its
-//! own name, where names are words; nₗ is the number of training examples. The polynomial is fitted on examples that had
+//! own name, where names are words; nₗ is the number of training examples. The functions f are fitted on examples that had
 //! no part in T, E and w, so that what comes out is a probability. Every label has these log-odds: candidates only say
 //! which of them are worth computing.
 //!
@@ -32,7 +32,7 @@
 //! | `dual_descent` | the fit of w for a label: dual coordinate descent |
 //! | `label_problems`, `cost` | that of all labels, and the choice of C |
 //! | `held_out` | held-out examples, by which combinations are judged |
-//! | `combination` | the stacked model: the polynomial and its fit |
+//! | `combination` | the stacked model: functions of the views, and their fit |
 //! | `fit` | all of it, on divided examples |
 
 pub(crate) mod association;
